@@ -1,7 +1,9 @@
-"""The accounts of the embedded server, received from its launcher over a private channel and kept in memory only.
+"""The accounts of the embedded server: those of its launcher, and those that their owners have registered with tokens.
 
-Other accounts need a token for their name (`ramp.servers.registered_accounts`). The launcher sends all accounts at each
-start, so no account is lost and none outlives its market.
+The launcher sends the passwords of its accounts, and the tokens for registering further ones, over a private channel at
+each start. So no account is lost and none outlives its market. Passwords of the launcher's accounts are kept in memory
+only. A registered account is on disk, with a salted digest of its password, before the server answers. It exists as
+long as its token is the current one for its name.
 
 The channel is the server's standard input. Each line is a JSON object. The server answers it with a line when the
 accounts are in place. The object maps the name of an account to its password, to the token to register it with
@@ -14,6 +16,7 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import hashlib
 import hmac
 import json
 import logging
@@ -21,41 +24,71 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from ramp.errors import ConfigurationError
-from ramp.runtime.joining.account_tokens import AccountToken
+from ramp.errors import ConfigurationError, check_version
+from ramp.model.instant import Instant
+from ramp.runtime.atomic_writes import write_whole
+from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 from ramp.runtime.storage_errors import reason_of
-from ramp.servers.registered_accounts import RegisteredAccounts
 from ramp.xmpp.quotas import Complaints
+
+VERSION: Final = 1
+"""Of the file of registered accounts."""
 
 DONE: Final = b"ok\n"
 """Answer to a line whose accounts are in place."""
 
+ITERATIONS: Final = 10_000
+"""Iterations of PBKDF2-HMAC-SHA-256, some milliseconds per log-in; random passwords of `ramp join` would need none."""
+
+PASSWORD_BYTES_MAX: Final = 1023
+"""Maximum password in bytes of UTF-8; RFC 4616 sets no limit, so it has that of names."""
+
+_SALT_BYTES: Final = 16
 _LINE_MAX_BYTES: Final = 64_000_000
 
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    """One registered account; digests and salt in hexadecimal."""
+
+    token_digest: str
+    salt: str
+    iterations: int
+    password_digest: str
+
+    def is_of(self, password: str) -> bool:
+        derived = _derived(password, bytes.fromhex(self.salt), self.iterations)
+        return hmac.compare_digest(derived, self.password_digest)
+
+
 class Accounts:
-    """The accounts that may log in, with their passwords.
+    """The accounts that may log in, with their passwords, and the current tokens.
 
     Args:
         domain: domain of the server.
-        registered: accounts registered with tokens.
+        path: file of the registered accounts; created with the first one.
 
     Attributes:
-        registered: accounts registered with tokens.
         closed: called with the name of each closed account.
+
+    Raises:
+        ConfigurationError: the file is damaged.
     """
 
-    def __init__(self, domain: str, registered: RegisteredAccounts) -> None:
-        self.registered = registered
+    def __init__(self, domain: str, path: Path) -> None:
         self.closed: Callable[[str], None] = lambda _: None
         self._domain = domain
+        self._path = path
         self._key = secrets.token_bytes(32)  # only digests of the passwords are kept
         self._digests: dict[str, bytes] = {}
+        self._tokens: dict[str, AccountToken] = {}
+        self._kept = self._load()
         self._complaints = Complaints()
 
     def add(self, accounts: Mapping[str, str]) -> None:
@@ -76,15 +109,28 @@ class Accounts:
             self._give_token(name, token)
 
     def _give_token(self, name: str, token: AccountToken | None) -> None:
-        try:
-            if self.registered.give(name, token):
-                self.closed(name)
-        except OSError as error:
-            raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
+        """Set the only valid token for a name, which closes an account registered with another one."""
+        if token is None:
+            self._tokens.pop(name, None)
+        else:
+            self._tokens[name] = token
+        kept = self._kept.get(name)
+        if kept is not None and (token is None or not _same(kept.token_digest, token.digest)):
+            try:
+                self._write({key: each for key, each in self._kept.items() if key != name})
+            except OSError as error:
+                raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
+            self.closed(name)
 
     def exists(self, name: str) -> bool:
         """Return whether an account with exactly this name exists."""
-        return name in self._digests or self.registered.exists(name)
+        return name in self._digests or (name in self._kept and name in self._tokens)
+
+    def is_password_of(self, name: str, password: str) -> bool:
+        given = self._digests.get(name)
+        if given is not None:
+            return hmac.compare_digest(self._digest(password), given)
+        return self.exists(name) and self._kept[name].is_of(password)
 
     def log_in(self, mechanism: str | None, response: str | None) -> str | None:
         """Check a log-in with SASL PLAIN (RFC 4616).
@@ -100,20 +146,81 @@ class Accounts:
         with contextlib.suppress(ValueError, binascii.Error):
             acting_as, name, password = base64.b64decode(response or "", validate=True).decode("utf-8").split("\0")
             right = mechanism == "PLAIN" and acting_as in ("", f"{name}@{self._domain}")
-            if right and self._is_password_of(name, password):
+            if right and self.is_password_of(name, password):
                 return name
         if self._complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
             _log.warning("refused a log-in as %a", name[:100])
         return None
 
-    def _is_password_of(self, name: str, password: str) -> bool:
-        given = self._digests.get(name)
-        if given is not None:
-            return hmac.compare_digest(self._digest(password), given)
-        return self.registered.is_password_of(name, password)
+    def is_open(self, now: Instant) -> bool:
+        """Return whether any token is unused and not expired."""
+        return any(self._is_usable(name, token, now) for name, token in self._tokens.items())
+
+    def name_for(self, token: str, now: Instant) -> str | None:
+        """Return the name that a token is for; None if the token is unknown, used or expired.
+
+        Every known token is compared in full, so the duration reveals nothing about the tokens.
+        """
+        digest, found = token_digest(token), None
+        for name, known in self._tokens.items():
+            if _same(digest, known.digest) and self._is_usable(name, known, now):
+                found = name
+        return found
+
+    def register(self, name: str, token: str, password: str) -> bool:
+        """Register an account.
+
+        Args:
+            name: name that `name_for` returned for the token; the token may have expired since (XEP-0445, 4).
+            token: the token.
+            password: not empty.
+
+        Returns:
+            Whether the account was registered; False if the token was used or revoked meanwhile.
+
+        Raises:
+            OSError: the account cannot be written; nothing was registered.
+        """
+        known, digest = self._tokens.get(name), token_digest(token)
+        if known is None or name in self._kept or not _same(known.digest, digest):
+            return False
+        salt = secrets.token_bytes(_SALT_BYTES)
+        made = _Registered(digest, salt.hex(), ITERATIONS, _derived(password, salt, ITERATIONS))
+        self._write({**self._kept, name: made})
+        return True
+
+    def _is_usable(self, name: str, token: AccountToken, now: Instant) -> bool:
+        return name not in self._kept and now <= token.ends_at
+
+    def _write(self, kept: dict[str, _Registered]) -> None:
+        plain = {"version": VERSION, "accounts": {name: asdict(each) for name, each in kept.items()}}
+        write_whole(self._path, (json.dumps(plain, indent=1) + "\n").encode(), private=True)
+        self._kept = kept
+
+    def _load(self) -> dict[str, _Registered]:
+        if not self._path.exists():
+            return {}
+        try:
+            plain = json.loads(self._path.read_text("utf-8"))
+            check_version(self._path, "list of registered accounts", plain["version"], VERSION)
+            return {str(name): _Registered(**each) for name, each in plain["accounts"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigurationError(
+                f"the accounts that were registered cannot be read: {type(error).__name__}: {error}; restore the file "
+                "from a backup: without it those who joined with a token cannot log in",
+                path=self._path,
+            ) from error
 
     def _digest(self, password: str) -> bytes:
         return hmac.digest(self._key, password.encode("utf-8"), "sha256")
+
+
+def _derived(password: str, salt: bytes, iterations: int) -> str:
+    return hashlib.pbkdf2_hmac("sha256", password.encode("utf-8", "surrogatepass"), salt, iterations).hex()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one, other)
 
 
 class AccountLine:

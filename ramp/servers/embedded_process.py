@@ -47,7 +47,6 @@ from ramp.servers import LOOPBACK
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
-from ramp.servers.registered_accounts import RegisteredAccounts
 from ramp.xmpp.quotas import Complaints
 
 
@@ -289,7 +288,7 @@ def _close_accounts(accounts: Accounts) -> None:
     async def register(self: Any, element: ElementTree.Element) -> None:
         parser = self._parser
         if parser.registration is None:
-            parser.registration = Registration(accounts.registered, AppConfig.app_config.host, clock.now)
+            parser.registration = Registration(accounts, AppConfig.app_config.host, clock.now)
         answer, enough = parser.registration.answer(element)
         self._transport.write(answer)
         if enough:
@@ -298,7 +297,7 @@ def _close_accounts(accounts: Accounts) -> None:
     async def offer(self: Any, _: object) -> None:
         """Offer log-in and, while any token is usable, registration; replaces pyjabber's method."""
         self._stream_feature.reset()
-        if accounts.registered.is_open(clock.now()):
+        if accounts.is_open(clock.now()):
             self._stream_feature.register(ElementTree.Element(FEATURE))
         self._stream_feature.register(SASL_feature())
         self._transport.write(self._stream_feature.to_bytes())
@@ -386,7 +385,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) -> None:
-    accounts = Accounts(domain, RegisteredAccounts(state_dir / "registered.json"))
+    accounts = Accounts(domain, state_dir / "registered.json")
     line = AccountLine(accounts)
     loop = asyncio.get_running_loop()
     lines = await line.open()

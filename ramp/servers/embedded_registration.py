@@ -15,7 +15,7 @@ from typing import Final
 from ramp.model.instant import Instant
 from ramp.runtime.joining.account_tokens import TOKEN_CHARACTERS_MAX
 from ramp.runtime.storage_errors import reason_of
-from ramp.servers.registered_accounts import PASSWORD_BYTES_MAX, RegisteredAccounts
+from ramp.servers.accounts import PASSWORD_BYTES_MAX, Accounts
 from ramp.xmpp.quotas import Complaints
 
 FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
@@ -36,12 +36,12 @@ class Registration:
     """Answers the requests of one client before its log-in.
 
     Args:
-        accounts: valid tokens and registered accounts.
+        accounts: of the server.
         domain: domain of the server.
         now: returns the current time, to check the expiry of tokens.
     """
 
-    def __init__(self, accounts: RegisteredAccounts, domain: str, now: Callable[[], Instant]) -> None:
+    def __init__(self, accounts: Accounts, domain: str, now: Callable[[], Instant]) -> None:
         self._accounts = accounts
         self._domain = domain
         self._now = now

@@ -11,12 +11,11 @@ from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.prosody import ProsodyServer
-from ramp.servers.registered_accounts import RegisteredAccounts
 
 
 @pytest.fixture
 def accounts(tmp_path):
-    accounts = Accounts("localhost", RegisteredAccounts(tmp_path / "registered.json"))
+    accounts = Accounts("localhost", tmp_path / "registered.json")
     accounts.add({"bank": "secret", "alice": "other"})
     return accounts
 
@@ -117,7 +116,7 @@ def test_a_line_gives_passwords_and_tokens(accounts):
     assert "expected a JSON object" in wrong
     assert accounts.log_in("PLAIN", plain("alice", "new")) == "alice"
     assert accounts.log_in("PLAIN", plain("bank")) is None
-    assert accounts.registered.name_for("t", 1000) == "dora"
+    assert accounts.name_for("t", 1000) == "dora"
 
 
 def test_of_a_name_the_last_word_holds(accounts):
@@ -127,7 +126,7 @@ def test_of_a_name_the_last_word_holds(accounts):
     accounts.give_tokens({"alice": AccountToken(token_digest("t"), 1000)})
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None
     assert not accounts.exists("alice")
-    assert accounts.registered.register("alice", "t", "her own")
+    assert accounts.register("alice", "t", "her own")
     assert accounts.exists("alice")
     assert accounts.log_in("PLAIN", plain("alice", "her own")) == "alice"
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
+from ramp.servers.accounts import Accounts
 from ramp.servers.embedded_registration import REFUSALS_MAX, Registration
-from ramp.servers.registered_accounts import RegisteredAccounts
 
 END = 1_000_000
 STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
@@ -14,8 +14,8 @@ STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 
 @pytest.fixture
 def accounts(tmp_path):
-    accounts = RegisteredAccounts(tmp_path / "registered.json")
-    accounts.give("dora", AccountToken(token_digest("good"), END))
+    accounts = Accounts("localhost", tmp_path / "registered.json")
+    accounts.give_tokens({"dora": AccountToken(token_digest("good"), END)})
     return accounts
 
 
@@ -130,7 +130,7 @@ def test_of_two_with_the_same_token_the_first_registers(client, accounts):
 
 def test_one_that_is_taken_back_in_between_is_refused(client, accounts):
     asks(client, preauth("good"))
-    accounts.give("dora", None)
+    accounts.give_tokens({"dora": None})
     assert asks(client, query())[0] == "conflict"
     assert not accounts.exists("dora")
 
@@ -144,13 +144,11 @@ def test_who_guesses_is_hung_up(client):
 
 
 def test_a_full_disk_makes_no_account(client, accounts, tmp_path, monkeypatch):
-    from ramp.servers import registered_accounts
-
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     asks(client, preauth("good"))
-    monkeypatch.setattr(registered_accounts, "write_whole", full)
+    monkeypatch.setattr("ramp.servers.accounts.write_whole", full)
     assert asks(client, query())[0] == "internal-server-error"
     monkeypatch.undo()
     assert not accounts.exists("dora")

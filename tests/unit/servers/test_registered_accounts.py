@@ -7,7 +7,7 @@ import pytest
 
 from ramp.errors import ConfigurationError, WrongVersion
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.registered_accounts import RegisteredAccounts
+from ramp.servers.accounts import Accounts
 
 END = 1_000_000
 
@@ -19,17 +19,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def accounts(path):
-    accounts = RegisteredAccounts(path)
-    accounts.give("dora", AccountToken(token_digest("good"), END))
-    accounts.give("emil", AccountToken(token_digest("better"), END))
-    return accounts
+    return again(path, dora="good", emil="better")
 
 
 def again(path, **tokens):
     """The accounts after a restart of the server, with what its launcher gives it then."""
-    accounts = RegisteredAccounts(path)
-    for name, token in tokens.items():
-        accounts.give(name, AccountToken(token_digest(token), END))
+    accounts = Accounts("localhost", path)
+    accounts.give_tokens({name: AccountToken(token_digest(token), END) for name, token in tokens.items()})
     return accounts
 
 
@@ -102,13 +98,13 @@ def test_equal_passwords_have_unequal_digests(accounts, path):
 
 def test_an_account_lives_as_long_as_its_token_is_the_one_given(accounts, path):
     accounts.register("dora", "good", "hers")
-    assert not accounts.give("dora", AccountToken(token_digest("good"), 0))  # it has ended, and the account stays
+    accounts.give_tokens({"dora": AccountToken(token_digest("good"), 0)})  # it has ended, and the account stays
     assert accounts.is_password_of("dora", "hers")
-    assert accounts.give("dora", AccountToken(token_digest("newer"), END))
+    accounts.give_tokens({"dora": AccountToken(token_digest("newer"), END)})
     assert not accounts.exists("dora")
     assert not accounts.is_password_of("dora", "hers")
     assert accounts.register("dora", "newer", "again")
-    assert accounts.give("dora", None)
+    accounts.give_tokens({"dora": None})
     assert not accounts.exists("dora")
     assert accounts.name_for("newer", 0) is None
     assert not again(path, dora="newer").exists("dora")
@@ -132,7 +128,7 @@ def test_a_file_of_another_version_is_refused(path):
     path.parent.mkdir()
     path.write_text('{"version": 2, "accounts": {}}')
     with pytest.raises(WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"):
-        RegisteredAccounts(path)
+        Accounts("localhost", path)
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"version": 1}', '{"version": 1, "accounts": {"dora": {}}}'])
@@ -140,4 +136,4 @@ def test_a_damaged_file_is_told(path, damage):
     path.parent.mkdir()
     path.write_text(damage)
     with pytest.raises(ConfigurationError, match="accounts that were registered"):
-        RegisteredAccounts(path)
+        Accounts("localhost", path)
