@@ -94,21 +94,26 @@ class EventQueue(Generic[EventT]):
         time = self.next_time()
         if time is None:
             raise IndexError("no event is left")
-        return self._take(time)
+        ticket, event = self._lines[self._heap[0]].popleft()
+        self._pending.remove(ticket)
+        self.now = time
+        return event
 
     def until(self, end: int) -> Iterator[EventT]:
         """Advance to each event that happens by `end` and hand it out, also those added meanwhile."""
-        while (time := self.next_time()) is not None and time <= end:
-            yield self._take(time)
+        heap, lines, pending = self._heap, self._lines, self._pending
+        while heap and heap[0][0] <= end:
+            if not (line := lines[heap[0]]):
+                del lines[heapq.heappop(heap)]
+                continue
+            ticket, event = line.popleft()
+            if ticket in pending:
+                pending.remove(ticket)
+                self.now = heap[0][0]
+                yield event
 
     def pop_simultaneous(self) -> Iterator[EventT]:
         """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""
         time = self.next_time()
         while time is not None and self.next_time() == time:
-            yield self._take(time)
-
-    def _take(self, time: int) -> EventT:
-        ticket, event = self._lines[self._heap[0]].popleft()
-        self._pending.remove(ticket)
-        self.now = time
-        return event
+            yield self.pop()
