@@ -66,12 +66,9 @@ class EventQueue(Generic[EventT]):
         self._pending.add(ticket)
         return ticket
 
-    def cancel(self, ticket: int) -> bool:
-        """Take an event back; returns False where it already happened or was cancelled before."""
-        if ticket not in self._pending:
-            return False
-        self._pending.remove(ticket)
-        return True
+    def cancel(self, ticket: int) -> None:
+        """Take an event back, unless it has happened."""
+        self._pending.discard(ticket)
 
     def next_time(self) -> int | None:
         """Time of the next event in microseconds, or None when nothing is left."""
