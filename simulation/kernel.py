@@ -37,9 +37,6 @@ class EventQueue(Generic[EventT]):
         self._pending: set[int] = set()
         self._sequence = 0
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
     def schedule(self, time: int, event: EventT, priority: int = 0) -> int:
         """Add an event.
 
@@ -108,9 +105,3 @@ class EventQueue(Generic[EventT]):
                 pending.remove(ticket)
                 self.now = heap[0][0]
                 yield event
-
-    def pop_simultaneous(self) -> Iterator[EventT]:
-        """Hand out all events of the next point in time, in order, also those added for that time meanwhile."""
-        time = self.next_time()
-        while time is not None and self.next_time() == time:
-            yield self.pop()

@@ -259,7 +259,7 @@ class QueueSimulation:
         self._now = time
         self._plan = None
         self.changes += 1
-        changes = [self._happen(kind, subject) for kind, subject in events.pop_simultaneous()]
+        changes = [self._happen(kind, subject) for kind, subject in events.until(time)]
         if any(changes):
             self._wake_at(self._decided())
         return True

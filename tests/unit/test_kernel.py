@@ -24,11 +24,10 @@ def test_cancelled_events_never_happen_and_time_skips_them() -> None:
     queue.schedule(7, "kept")
     queue.cancel(ticket)
     queue.cancel(ticket)
-    assert len(queue) == 1
     assert queue.next_time() == 7
     assert queue.pop() == "kept"
     queue.cancel(ticket)
-    assert (len(queue), queue.next_time()) == (0, None)
+    assert queue.next_time() is None
 
 
 def test_events_after_the_end_of_a_run_stay_and_time_stands() -> None:
@@ -38,7 +37,7 @@ def test_events_after_the_end_of_a_run_stay_and_time_stands() -> None:
     queue.schedule(8, "late")
     queue.cancel(ticket)
     assert list(queue.until(7)) == ["in time"]
-    assert (queue.now, len(queue), queue.pop()) == (7, 1, "late")
+    assert (queue.now, queue.pop(), queue.next_time()) == (7, "late", None)
 
 
 def test_the_past_is_refused() -> None:
@@ -56,13 +55,13 @@ def test_an_empty_queue_has_nothing_to_hand_out() -> None:
         EventQueue[str]().pop()
 
 
-def test_simultaneous_events_include_those_added_meanwhile() -> None:
-    """All events of one time come out together, also such as an event of that time adds."""
+def test_events_up_to_a_time_include_those_added_meanwhile() -> None:
+    """All events up to a time come out, also such as an event of that time adds."""
     queue: EventQueue[str] = EventQueue()
     queue.schedule(3, "a")
     queue.schedule(4, "later")
     seen = []
-    for event in queue.pop_simultaneous():
+    for event in queue.until(3):
         seen.append(event)
         if event == "a":
             queue.schedule(3, "b")
