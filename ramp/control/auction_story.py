@@ -195,7 +195,8 @@ class AuctionStory:
         return True
 
     def resume(self) -> None:
-        """Apply that a quote is being bought."""
+        """Apply that the owner has answered, and a quote is being bought."""
+        self.approval = None
         if self.outcome is not None and self.outcome.status is RequestStatus.QUOTED:
             self.outcome = None
 

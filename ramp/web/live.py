@@ -136,25 +136,13 @@ class UserFeed(EveryUser):
             raise refused(event)
         return submission.request_id
 
-    async def answer(self, request_id: str, approved: bool) -> None:
-        """Pass on the owner's answer to a request for approval.
+    async def answer(self, request_id: str, approved: bool, sellers: Sequence[tuple[int, str]] = ()) -> None:
+        """Pass on the owner's answer to a request for approval; with sellers of units, by number, buy their quote.
 
         Raises:
-            RampError: if the agent does not take it; the owner may answer again.
+            RampError: if the agent does not take it, or the offers stand no more; the owner may answer again.
         """
-        await self._find_market().ask(dialogues.approve(request_id, approved))
-        story = self._stories.get(request_id)
-        if story is not None:
-            story.approval = None
-            self._note(request_id)
-
-    async def buy(self, request_id: str, sellers: Sequence[tuple[int, str]]) -> None:
-        """Accept offers of a quote: numbers of units with the addresses of their sellers.
-
-        Raises:
-            RampError: if they stand no more, or the agent does not answer.
-        """
-        await self._find_market().ask(dialogues.approve(request_id, True, sellers))
+        await self._find_market().ask(dialogues.approve(request_id, approved, sellers))
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()

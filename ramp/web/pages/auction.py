@@ -313,7 +313,7 @@ class QuoteOffers:
             return
         chosen = [(number, each.offer.resource) for number, each in self._chosen.items()]
         with complaining(self._visit):
-            await self._visit.feed().buy(self._outcome.request_id, chosen)
+            await self._visit.feed().answer(self._outcome.request_id, True, chosen)
 
 
 async def build(visit: Visit) -> None:
