@@ -284,11 +284,16 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
     intervals: dict[int, list[Sale]] = {}
     for each in sales:
         intervals.setdefault(min((each.at - begin) // step, INTERVALS - 1), []).append(each)
-    middles = {number: (begin + number * step + step // 2) // 1000 for number in sorted(intervals)}
+    middles = [(begin + number * step + step // 2) // 1000 for number in range(INTERVALS)]
     prices = {number: [each.price for each in sold] for number, sold in intervals.items()}
 
     def points(value: Callable[[int], float]) -> tuple[tuple[int, float], ...]:
-        return tuple((at, round(value(number), 2)) for number, at in middles.items())
+        return tuple((middles[number], round(value(number), 2)) for number in sorted(intervals))
+
+    # a bar for every interval: ECharts widens a time axis by its bars, and takes a single one for half of the axis
+    volumes = tuple(
+        (at, round(sum(each.core_hours for each in intervals.get(number, ())), 2)) for number, at in enumerate(middles)
+    )
 
     options = _over_time(dark, "credits/core-hour")
     shown = colours(dark)
@@ -314,7 +319,7 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
             "type": "bar",
             "xAxisIndex": 1,
             "yAxisIndex": 1,
-            "data": points(lambda number: sum(each.core_hours for each in intervals[number])),
+            "data": volumes,
             "color": shown["offers"],
             "barMaxWidth": 12,
         },
