@@ -14,29 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ramp.cli.views.output import bar_text, moment_text
-from ramp.cli.watching.stream import (
-    AGENTS,
-    AUCTIONS,
-    KINDS,
-    LOG,
-    MACHINES,
-    AgentsSeen,
-    AuctionHeard,
-    EventLogged,
-    Line,
-    MachinesSeen,
-    Seen,
-    lines_of,
-    machine_figures,
-)
+from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, line_of, machine_figures
 from ramp.client.machine_state import MachineState
 from ramp.control.auction_story import AuctionStory
-from ramp.control.events import request_of
+from ramp.control.events import Event, request_of
 from ramp.control.status import AgentStatus, Health, SwarmStatus, headline, state_text
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.logs import MarketEvent
 
 WIDE: Final = 110
 """Minimum columns of a terminal for agents and machines side by side."""
@@ -63,37 +50,34 @@ class Board:
 
     Attributes:
         auctions: by user and request, the latest change at the end.
-        machines: by the resource's local name.
+        answered: machines by the resource's local name.
         log: the latest event at the end.
     """
 
     status: SwarmStatus | None = None
     auctions: OrderedDict[tuple[str, str], AuctionStory] = field(default_factory=OrderedDict)
-    machines: Mapping[str, MachineState] = field(default_factory=dict)
+    answered: Mapping[str, MachineState] = field(default_factory=dict)
     log: deque[Line] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
 
-    def take(self, seen: Seen) -> None:
-        match seen:
-            case AuctionHeard():
-                self._hear(seen)
-            case AgentsSeen(status=status):
-                self.status = status
-            case MachinesSeen(machines=machines):
-                self.machines = machines
-            case EventLogged():
-                self.log.extend(lines_of(seen))
-
-    def _hear(self, heard: AuctionHeard) -> None:
-        request_id = request_of(heard.event)
+    def auction(self, at: Instant, user: str, event: Event) -> None:
+        request_id = request_of(event)
         if not request_id:
             return
-        key = (heard.user, request_id)
-        story = self.auctions.setdefault(key, AuctionStory(request_id))
-        story.take(heard.event, heard.at)
+        key = (user, request_id)
+        self.auctions.setdefault(key, AuctionStory(request_id)).take(event, at)
         self.auctions.move_to_end(key)
         while len(self.auctions) > AUCTIONS_MAX:
             ended = (each for each, story in self.auctions.items() if story.outcome is not None)
             del self.auctions[next(ended, next(iter(self.auctions)))]
+
+    def agents(self, _at: Instant, found: SwarmStatus | None) -> None:
+        self.status = found
+
+    def machines(self, _at: Instant, found: Mapping[str, MachineState]) -> None:
+        self.answered = found
+
+    def logged(self, event: MarketEvent) -> None:
+        self.log.append(line_of(event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +197,7 @@ class Screen:
     def _machines(self) -> Part:
         columns = ("Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Start price", "Next hour")
         rows: list[Sequence[str | Text]] = []
-        for name, machine in sorted(self._board.machines.items()):
+        for name, machine in sorted(self._board.answered.items()):
             figures = machine_figures(machine)
             row = [name, str(machine.cores), f"{machine.load * 100:.0f} %"]
             row += [str(figures[key]) for key in ("running", "queued", "held", "sold")]

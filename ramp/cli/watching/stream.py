@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import click
 
@@ -48,47 +48,26 @@ REASONS_SHOWN: Final = 3
 """Reasons of refusals that a line of a round names."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuctionHeard:
-    """An event of a user's request."""
+class Watcher(Protocol):
+    """Takes the events of a market, each with its moment."""
 
-    at: Instant
-    user: str
-    event: Event
+    def auction(self, at: Instant, user: str, event: Event) -> None:
+        """Take an event of a user's request."""
 
+    def agents(self, at: Instant, found: SwarmStatus | None) -> None:
+        """Take the supervisor's status; None if no market is running."""
 
-@dataclass(frozen=True, slots=True)
-class AgentsSeen:
-    """The supervisor's status; None if no market is running."""
+    def machines(self, at: Instant, found: Mapping[str, MachineState]) -> None:
+        """Take the machines that have answered, by the resource's local name."""
 
-    at: Instant
-    status: SwarmStatus | None
-
-
-@dataclass(frozen=True, slots=True)
-class MachinesSeen:
-    """The machines that have answered, by the resource's local name."""
-
-    at: Instant
-    machines: Mapping[str, MachineState]
+    def logged(self, event: MarketEvent) -> None:
+        """Take an event of the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventLogged:
-    """An event of the market, as `ramp events` shows it."""
-
-    at: Instant
-    event: MarketEvent
-
-
-Seen = AuctionHeard | AgentsSeen | MachinesSeen | EventLogged
-"""One event of the market."""
-
-
-async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None:
+async def watch_market(state: StateFolder, watcher: Watcher) -> None:
     """Report all events of a market until cancelled; the market may stop and start meanwhile."""
     now = SystemClock().now
-    users = EveryUser(watch_user(state), lambda user, event: tell(AuctionHeard(now(), user, event)))
+    users = EveryUser(watch_user(state), lambda user, event: watcher.auction(now(), user, event))
 
     async def agents() -> None:
         while True:
@@ -96,7 +75,7 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
                 found = await asyncio.to_thread(status, state)
             except RampError:
                 found = None
-            tell(AgentsSeen(now(), found))
+            watcher.agents(now(), found)
             users.keep(found.names("user") if found is not None else ())
             await asyncio.sleep(AGENTS_S)
 
@@ -104,12 +83,8 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
         while True:
             try:
                 market = AsyncMarket(await asyncio.to_thread(find_market, state, None))
-                tell(
-                    MachinesSeen(
-                        now(),
-                        {each.name: each.machine for each in await market.resources(machines=True) if each.machine},
-                    )
-                )
+                found = await market.resources(machines=True)
+                watcher.machines(now(), {each.name: each.machine for each in found if each.machine})
             except RampError:  # the agents' line shows the problem
                 pass
             await asyncio.sleep(MACHINES_S)
@@ -119,7 +94,7 @@ async def watch_market(state: StateFolder, tell: Callable[[Seen], None]) -> None
             if event is None:
                 await asyncio.sleep(LOOK_S)
             else:
-                tell(EventLogged(event.at, event))
+                watcher.logged(event)
 
     try:
         await asyncio.gather(agents(), machines(), events())
@@ -158,54 +133,48 @@ class Line:
         return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
 
 
-def lines_of(seen: AuctionHeard | EventLogged) -> list[Line]:
-    """Return the lines of an event; none if watchers do not need it."""
-    if isinstance(seen, EventLogged):
-        event = seen.event
-        return [Line(seen.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})]
-    told = _auction(seen.event)
-    return [] if told is None else [Line(seen.at, AUCTIONS, seen.user, *told)]
+def line_of(event: MarketEvent) -> Line:
+    """Return the line of an event of the log."""
+    return Line(event.at, LOG, event.agent, event.event, event.text, {"fields": dict(event.fields)})
 
 
 class Lines:
-    """Make lines of events; for agents and machines only of changes."""
+    """Make lines of events; of agents and machines only of changes, of auctions only what watchers need."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Line], None]) -> None:
+        self._tell = tell
         self._agents: dict[str, AgentStatus] = {}
         self._runs: bool | None = None
         self._machines: dict[str, tuple[int, ...]] = {}
 
-    def take(self, seen: Seen) -> list[Line]:
-        """Return the lines of an event."""
-        match seen:
-            case AgentsSeen():
-                return self._of_agents(seen)
-            case MachinesSeen():
-                return self._of_machines(seen)
-            case _:
-                return lines_of(seen)
+    def auction(self, at: Instant, user: str, event: Event) -> None:
+        told = _auction(event)
+        if told is not None:
+            self._tell(Line(at, AUCTIONS, user, *told))
 
-    def _of_agents(self, seen: AgentsSeen) -> list[Line]:
-        runs = seen.status is not None
-        found = []
+    def logged(self, event: MarketEvent) -> None:
+        self._tell(line_of(event))
+
+    def agents(self, at: Instant, found: SwarmStatus | None) -> None:
+        runs = found is not None
         if runs != self._runs:
             word = "up" if runs else "down"
-            found.append(Line(seen.at, AGENTS, "", word, "the market runs" if runs else "no market runs"))
+            self._tell(Line(at, AGENTS, "", word, "the market runs" if runs else "no market runs"))
         self._runs = runs
-        agents = {each.name: each for each in seen.status.agents} if seen.status is not None else {}
+        agents = {each.name: each for each in found.agents} if found is not None else {}
         for name, agent in agents.items():
             before = self._agents.get(name)
             if before is None or _standing(agent) != _standing(before):
                 fields = {"role": agent.role, "up": agent.is_up, "restarts": agent.restarts}
                 text = f"{agent.role}, {count_text(agent.restarts, 'restart')}"
-                found.append(Line(seen.at, AGENTS, name, state_text(agent), text, fields))
-        found += [Line(seen.at, AGENTS, name, "removed", "") for name in self._agents if runs and name not in agents]
+                self._tell(Line(at, AGENTS, name, state_text(agent), text, fields))
+        for name in self._agents:
+            if runs and name not in agents:
+                self._tell(Line(at, AGENTS, name, "removed", ""))
         self._agents = agents
-        return found
 
-    def _of_machines(self, seen: MachinesSeen) -> list[Line]:
-        found = []
-        for name, machine in seen.machines.items():
+    def machines(self, at: Instant, found: Mapping[str, MachineState]) -> None:
+        for name, machine in found.items():
             figures = machine_figures(machine)
             standing = tuple(figures.values())
             if self._machines.get(name) != standing:
@@ -215,10 +184,7 @@ class Lines:
                     f"{figures['queued']} waiting, {figures['held']} held, {figures['sold']} sold"
                 )
                 text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
-                found.append(
-                    Line(seen.at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price})
-                )
-        return found
+                self._tell(Line(at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price}))
 
 
 def machine_figures(machine: MachineState) -> dict[str, int]:
@@ -377,16 +343,15 @@ def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_j
 
 
 async def _print(state: StateFolder, kinds: Collection[str], *, as_json: bool) -> None:
-    seen: asyncio.Queue[Seen] = asyncio.Queue()
-    lines = Lines()
+    lines: asyncio.Queue[Line] = asyncio.Queue()  # so that an output that is closed ends the watch
 
     async def write() -> None:
         while True:
-            for line in lines.take(await seen.get()):
-                if line.kind in kinds:
-                    click.echo(json.dumps(line.plain, ensure_ascii=False) if as_json else line.sentence)
+            line = await lines.get()
+            if line.kind in kinds:
+                click.echo(json.dumps(line.plain, ensure_ascii=False) if as_json else line.sentence)
 
-    await asyncio.gather(watch_market(state, seen.put_nowait), write())
+    await asyncio.gather(watch_market(state, Lines(lines.put_nowait)), write())
 
 
 async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
@@ -402,7 +367,7 @@ async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
 
     with Live(Screen(board, kinds), console=console(), screen=True, auto_refresh=False) as live:
-        await asyncio.gather(watch_market(state, board.take), draw())
+        await asyncio.gather(watch_market(state, board), draw())
 
 
 async def _until_ended(work: Coroutine[None, None, None], seconds: float | None) -> None:

@@ -1,11 +1,12 @@
 """`ramp watch` over a fake stream: lines, objects, and pictures that fit their terminal."""
 
 import json
+from operator import methodcaller
 
 from rich.console import Console
 
 from ramp.cli.watching.screen import AUCTIONS_MAX, Board, Screen
-from ramp.cli.watching.stream import KINDS, AgentsSeen, AuctionHeard, EventLogged, Lines, MachinesSeen
+from ramp.cli.watching.stream import KINDS, Lines
 from ramp.control.events import Submitted
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.instant import SECOND, from_iso
@@ -34,7 +35,7 @@ OUTCOME = RequestOutcome(
 
 
 def heard(*events, user="alice"):
-    return [AuctionHeard(AT, user, event) for event in events]
+    return [methodcaller("auction", AT, user, event) for event in events]
 
 
 AUCTION = heard(
@@ -44,14 +45,16 @@ AUCTION = heard(
     UnitAdvanced(ID, 1, "b", "settled"),
     RequestEnded(OUTCOME),
 )
-SALE = EventLogged(AT, MarketEvent("2026-01-01T00:01:00+00:00", "curie", "sale", "8 cores to alice", {"cost": 400}))
-STREAM = [AgentsSeen(AT, STATUS), MachinesSeen(AT, {"curie": MACHINE}), *AUCTION, SALE]
+SALE = methodcaller(
+    "logged", MarketEvent("2026-01-01T00:01:00+00:00", "curie", "sale", "8 cores to alice", {"cost": 400})
+)
+STREAM = [methodcaller("agents", AT, STATUS), methodcaller("machines", AT, {"curie": MACHINE}), *AUCTION, SALE]
 
 
 def drawn(width, height=24, stream=STREAM, only=KINDS):
     board = Board()
     for seen in stream:
-        board.take(seen)
+        seen(board)
     console = Console(width=width, height=height, force_terminal=False, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
         console.print(Screen(board, only, now=AT), height=height)
@@ -59,8 +62,11 @@ def drawn(width, height=24, stream=STREAM, only=KINDS):
 
 
 def lines(stream=STREAM):
-    each = Lines()
-    return [line for seen in stream for line in each.take(seen)]
+    found = []
+    made = Lines(found.append)
+    for seen in stream:
+        seen(made)
+    return found
 
 
 def test_each_event_is_a_sentence():
@@ -91,17 +97,22 @@ def test_each_event_is_an_object():
 
 
 def test_of_agents_and_machines_a_line_says_what_is_different():
-    each = Lines()
-    assert len(each.take(AgentsSeen(AT, STATUS))) == 4
-    assert each.take(AgentsSeen(AT, STATUS)) == []
+    found = []
+    each = Lines(found.append)
     well = swarm(agent("alice", "user"), agent("curie", "resource", restarts=4))
-    assert [(line.who, line.event) for line in each.take(AgentsSeen(AT, well))] == [
-        ("curie", "ready"),
-        ("bank", "removed"),
-    ]
-    assert [line.event for line in each.take(AgentsSeen(AT, None))] == ["down"]
-    assert len(each.take(MachinesSeen(AT, {"curie": MACHINE}))) == 1
-    assert each.take(MachinesSeen(AT, {"curie": MACHINE})) == []
+    for status, told in (
+        (STATUS, ["up", "ready", "ready", "broken: no queue"]),
+        (STATUS, []),
+        (well, ["ready", "removed"]),
+        (None, ["down"]),
+    ):
+        each.agents(AT, status)
+        assert [line.event for line in found] == told
+        found.clear()
+    for told in (["machine"], []):
+        each.machines(AT, {"curie": MACHINE})
+        assert [line.event for line in found] == told
+        found.clear()
 
 
 def test_the_picture_has_everything_and_fits():
@@ -122,7 +133,7 @@ def test_a_crowd_does_not_push_anything_off_the_screen():
     requests = [
         each for number in range(20) for each in heard(RoundOpened(f"request-{number:032}", 1, ((1, 70), (2, 60)), 5))
     ]
-    stream = [AgentsSeen(AT, STATUS), MachinesSeen(AT, many), *requests, *[SALE] * 30]
+    stream = [methodcaller("agents", AT, STATUS), methodcaller("machines", AT, many), *requests, *[SALE] * 30]
     for width, height in ((80, 24), (120, 30), (120, 60), (80, 18)):
         found = drawn(width, height, stream)
         assert len(found) <= height, (width, height, "\n".join(found))
@@ -148,10 +159,10 @@ def test_nothing_yet_and_no_market():
 def test_requests_that_have_ended_go_first():
     board = Board()
     for seen in AUCTION:
-        board.take(seen)
+        seen(board)
     for number in range(AUCTIONS_MAX):
         (opened,) = heard(RoundOpened(f"request-{number}", 1, ((1, 70),), 5))
-        board.take(opened)
+        opened(board)
     assert len(board.auctions) == AUCTIONS_MAX
     assert ("alice", ID) not in board.auctions
     assert ("alice", "request-0") in board.auctions
