@@ -198,7 +198,7 @@ class PluginError(RampError):
     def __init__(self, plugin: str, reason: str, *, transient: bool = False) -> None:
         self.plugin = plugin
         self.transient = transient
-        super().__init__(reason, f"plug-in {plugin}")
+        super().__init__(reason, plugin and f"plug-in {plugin}")
 
 
 class WorkloadError(RampError):
@@ -321,7 +321,7 @@ class EffectFailed(RampError):
         self.reason = reason
 
 
-class BatchSystemError(RampError):
+class BatchSystemError(PluginError):
     """A batch system has not done what it was told, or nobody knows what it has done.
 
     Args:
@@ -329,11 +329,8 @@ class BatchSystemError(RampError):
         transient: whether the same may succeed later.
     """
 
-    exit_code = 1
-
     def __init__(self, reason: str, *, transient: bool = True) -> None:
-        self.transient = transient
-        super().__init__(reason)
+        super().__init__("", reason, transient=transient)
 
 
 class SystemRefused(BatchSystemError):

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial, wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
 from ramp.batch.book import Entry, HoldBook
@@ -33,32 +32,9 @@ from ramp.plugins.answers import iso_or_empty, run_window
 from ramp.plugins.interface import ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
 
-_Given = ParamSpec("_Given")
-_Answer = TypeVar("_Answer")
-
 SNAPSHOT_AGE_S: Final = 3.0
 CONDITIONS_AGE_S: Final = 300.0
 """Seconds for which one successful check of the conditions for sales serves."""
-
-
-@contextmanager
-def failing_as(plugin: str) -> Iterator[None]:
-    """Turn failures of a batch system into those of a plug-in."""
-    try:
-        yield
-    except BatchSystemError as error:
-        raise PluginError(plugin, error.reason, transient=error.transient) from error
-
-
-def told(act: Callable[Concatenate[Any, _Given], _Answer]) -> Callable[Concatenate[Any, _Given], _Answer]:
-    """Let a method of a machine fail as a plug-in does."""
-
-    @wraps(act)
-    def acting(machine: Any, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
-        with failing_as(machine.name):
-            return act(machine, *given, **named)
-
-    return acting
 
 
 class BookedMachine(ResourcePlugin):
@@ -137,7 +113,6 @@ class BookedMachine(ResourcePlugin):
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         return self.hold_for("", key, unit, slot, until, now)
 
-    @told
     def hold_for(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant
     ) -> Reservation | Refusal:
@@ -162,7 +137,6 @@ class BookedMachine(ResourcePlugin):
                 return Refusal(entry.unit, RefusalCode.SLOT_TAKEN, detail=refused.reason)
         return self.book.answer(key, now)
 
-    @told
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         """Make a hold firm once the system is seen to have it; see `ResourcePlugin.confirm`."""
         entry = self.book.entry(key)
@@ -177,13 +151,11 @@ class BookedMachine(ResourcePlugin):
             self._on_firm(self.book.change(key, firm=True))
         return self.book.answer(key, now)
 
-    @told
     def release(self, key: str, now: Instant) -> None:
         entry = self.book.release(key)
         if entry is not None and entry.name and not entry.removed:
             self._remove(entry)
 
-    @told
     def forget(self, keys: Sequence[str], now: Instant) -> None:
         self._sweep(now)
         self.book.forget(keys, now)
@@ -192,7 +164,6 @@ class BookedMachine(ResourcePlugin):
     def _projected_load(self, now: Instant) -> Callable[[Instant, Instant], float]:
         """Return the mean load from one instant to a later one."""
 
-    @told
     def snapshot(self, now: Instant, horizon: Duration) -> dict[str, Any]:
         picture, load = self.picture(now), self._projected_load(now)
         waiting = []
@@ -268,7 +239,6 @@ class BatchMachine(BookedMachine):
         """Since when sold slots are not as they should be, for their tending."""
         self._drawn: tuple[SystemSnapshot, object, Availability] | None = None
 
-    @told
     def begin(self, now: Instant) -> None:
         """Make the system agree with the book, as at every start: remove reservations without a holder.
 
@@ -336,7 +306,6 @@ class BatchMachine(BookedMachine):
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
-    @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         if isinstance(window := run_window(unit, self.for_sale.cores(self.capacity), now), Refusal):
             return window
@@ -409,7 +378,6 @@ class BatchMachine(BookedMachine):
     def _sweep(self, now: Instant) -> None:
         self.reconciler.sweep(now)
 
-    @told
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
         """Look after sold slots (`ramp.batch.tending`); while the system cannot be asked, nothing is lost."""
         self._sweep(now)
@@ -449,7 +417,6 @@ class BatchMachine(BookedMachine):
         found = free.like(entry.parts, start, end)
         return found if found or entry.shaped else free.more(entry.slot.cores, start, end)
 
-    @told
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and system have under a key; see `ResourcePlugin.reservation`."""
         entry = self.book.entry(key)

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import BatchMachine, told
+from ramp.batch.machine import BatchMachine
 from ramp.batch.node_lists import placement_of, token_of
 from ramp.batch.system import Limits, Parts, RunningJob, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
@@ -112,7 +112,6 @@ _NAMED: Final = 5
 class ResizableBatchMachine(BatchMachine):
     """A batch machine over a system that can change existing reservations."""
 
-    @told
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         entry = self.book.entry(key)
         if entry is None or entry.slot is None or not entry.firm or not entry.stands(now):

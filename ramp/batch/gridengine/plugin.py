@@ -15,9 +15,9 @@ from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
 from ramp.batch.gridengine.answers import limit_of
 from ramp.batch.gridengine.questions import ask_of_some
-from ramp.batch.gridengine.system import NAME, GridEngine
+from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.inspecting import Comparing, Remark, reading
-from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine, failing_as, told
+from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
 from ramp.batch.node_lists import parts_of
 from ramp.batch.reconciling import own_prefix
 from ramp.batch.system import WantedReservation
@@ -51,7 +51,6 @@ class GridEngineMachine(BatchMachine):
         super().__init__(system, *others, **named)
         self._answers: dict[tuple[object, ...], int] = {}
 
-    @told
     def begin(self, now: Instant) -> None:
         """Sweep reservations (see `BatchMachine.begin`), and usersets that a crash has left without a reservation.
 
@@ -163,7 +162,6 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     return machine
 
 
-@failing_as(NAME)
 def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEngine:
     """Open the cell of the options and check its setup, without changing it.
 

@@ -12,14 +12,14 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner, check_installed, market_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import Comparing, Remark, reading
-from ramp.batch.machine import SNAPSHOT_AGE_S, failing_as
+from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import conditions
 from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
 from ramp.batch.slurm.partition import ALL, Choice
-from ramp.batch.slurm.system import NAME, SlurmSystem, check_cluster, node_shortage
+from ramp.batch.slurm.system import SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.model.instant import Instant
@@ -102,7 +102,6 @@ class SlurmOptions(ClusterOptions):
 
 
 @takes(SlurmOptions)
-@failing_as(NAME)
 def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     """Open the partition of the options (entry point `slurm` of the group `ramp.resource_plugins`).
 
@@ -130,7 +129,6 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     return machine
 
 
-@failing_as(NAME)
 def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
     """Open the cluster of the options and check it against the static terms, without changing it.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
-from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits, gpu_refusal, told
+from ramp.batch.machine import SNAPSHOT_AGE_S, BookedMachine, beyond_limits, gpu_refusal
 from ramp.batch.reconciling import reservation_name
 from ramp.batch.system import SystemSnapshot
 from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing, WantedJob
@@ -80,7 +80,6 @@ class QueueBoundMachine(BookedMachine):
 
     # -- the interface of plug-ins -------------------------------------------------------------------------------
 
-    @told
     def quote(self, unit: RequestUnit, now: Instant) -> Slot | Refusal:
         """Return the latest start of the window, and the probability that a job starts by then."""
         if isinstance(window := run_window(unit, self._sellable, now), Refusal):
@@ -172,7 +171,6 @@ class QueueBoundMachine(BookedMachine):
         for entry in self.book.to_remove(now):
             self._remove(entry)
 
-    @told
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and queue have under a key, and record its job's start."""
         entry = self.book.entry(key)
