@@ -173,16 +173,6 @@ def test_a_failure_has_the_signature_of_its_resource_alone(bank: Any, signers: t
     assert bank.posted("res1") == COST
 
 
-def test_a_failure_that_its_resource_has_signed_brings_the_money_back(bank: Any) -> None:
-    """Attack A5: the resource takes the money and says that it has failed, even after the slot."""
-    paid(bank)
-    effects = bank.hear("alice", bank.failure(), 2 * HOUR)
-    assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
-    assert (bank.posted("alice"), bank.posted("res1")) == (200_000, 0)
-    bank.hear("alice", bank.failure(), 2 * HOUR)
-    assert bank.posted("alice") == 200_000  # once
-
-
 @pytest.mark.parametrize("change", [{"offer_id": "offer-a2"}, {"user": "mallory"}, {"resource": "res2"}], ids=str)
 def test_a_failure_counts_for_its_offer_and_parties_only(bank: Any, change: dict[str, str]) -> None:
     paid(bank)
@@ -206,20 +196,6 @@ def paid(bank: Any) -> Any:
     bank.order()
     bank.countersign(bank.line())
     return bank.line()
-
-
-BOTH, BUYER = ("alice", "res1"), ("alice",)
-
-
-@pytest.mark.parametrize(("now", "refunds"), [(HOUR - 1, True), (HOUR, False), (2 * HOUR, False)])
-def test_the_buyer_alone_is_refunded_while_the_slot_has_not_begun(bank: Any, now: int, refunds: bool) -> None:
-    line = paid(bank)
-    effects = bank.cancellation(line, BUYER, "alice", now)
-    if refunds:
-        assert told(effects) == [("alice", c.ChangePosted), ("res1", c.ChangePosted)]
-    else:
-        assert [(type(each), each.code) for each in contents(effects)] == [(c.ChangeRefused, "started")]
-    assert bank.posted("res1") == (0 if refunds else COST)
 
 
 @pytest.mark.parametrize(
@@ -264,15 +240,6 @@ def test_an_account_is_shown_to_its_owner_only(bank: Any, sender: str) -> None:
 
 
 # -- the keeper ------------------------------------------------------------------------------------------------------
-
-
-def test_deposits_are_the_keepers_orders_and_count_once(bank: Any) -> None:
-    order = c.DepositOrder("d9", "mallory", 500, "prize")
-    first, second = (contents(bank.hear("keeper", order, now))[-1] for now in (10, 11))
-    assert first == second
-    assert bank.posted("mallory") == 500
-    (refused,) = contents(bank.hear("keeper", replace(order, amount=501), 12))
-    assert (type(refused), refused.code) == (c.RequestRefused, "duplicate_differs")
 
 
 def test_the_overview_has_all_trades_and_accounts(bank: Any) -> None:

@@ -116,21 +116,6 @@ def ended(effects: list[Any]) -> Any:
     return report.outcome
 
 
-def test_an_agreement_settles_and_is_active_until_it_is_given_back(alice: Any) -> None:
-    alice.go("auction", "grant")
-    agreement_id = alice.confirmation.agreements[0].agreement_id
-    states = [alice.party.agreement_state(agreement_id)]
-    alice.vote()
-    states.append(alice.party.agreement_state(agreement_id))
-    alice.hear("res1", alice.proof())
-    states.append(alice.party.agreement_state(agreement_id))
-    alice.command(ev.AgreementCancelled(agreement_id, "no"))
-    states.append(alice.party.agreement_state(agreement_id))
-    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5))
-    states.append(alice.party.agreement_state(agreement_id))
-    assert states == ["settling", "settling", "active", "cancelling", "cancelled"]
-
-
 def test_the_agreement_of_an_order_that_is_void_stays_void(alice: Any) -> None:
     """While the next best is asked, while that one is bought, and when the request has ended."""
     alice.committed()

@@ -93,12 +93,6 @@ def test_a_posted_order_is_the_same_after_a_restart(alice_with_two_units: Any, f
     assert [again.party.agreement_state(each.agreement_id) for each in before.units] == states
 
 
-def test_a_voided_order_is_void_after_a_restart(alice: Any) -> None:
-    alice.go("commit", "fail", "void")
-    again, _ = restarted_user(up_to_the_closing(alice), SECOND)
-    assert (again.outcome.status, again.outcome.units) == (RequestStatus.FAILED, ())
-
-
 def test_a_posting_of_somebody_elses_agreements_closes_nothing(alice: Any, refused: Any) -> None:
     alice.go("commit", "fail")
     with refused:

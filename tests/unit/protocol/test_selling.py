@@ -59,15 +59,6 @@ def test_a_payment_that_is_refused_ends_a_cancellation_as_well(resource: Any) ->
     assert [(type(each), each.number, each.code) for each in answers] == [(c.ChangeRefused, 0, "not_active")]
 
 
-def test_a_hold_that_nobody_confirms_is_over_and_says_why(resource: Any) -> None:
-    offer, _ = resource.hold()
-    participant = resource.party.participants[offer.offer_id]
-    assert participant.on_timer(participant.until - 1) == []
-    assert any(isinstance(each, fx.ReleaseSlot) for each in participant.on_timer(participant.until))
-    (refused,) = contents(resource.hear("alice", c.Acceptance("r1", offer.offer_id)))
-    assert refused.code is RefusalCode.HOLD_EXPIRED
-
-
 def test_a_slot_is_being_released_until_the_machine_has_said_so(resource: Any) -> None:
     offer, _ = resource.hold()
     assert resource.party.releases == {}

@@ -13,7 +13,6 @@ from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
 from ramp.protocol.records import CommitDecided, FailureTold, FundsAsked, OrderClosed, UnitSettled, VoidAsked
 from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import PARTIES, contents, messages, records, restarted_user, seal_of
@@ -179,16 +178,6 @@ def test_a_restart_after_the_void_was_asked_for_asks_again(why: str, alice: Any)
         again, effects = restarted_user(alice.journal[:-1], MINUTE)
         assert types(contents(effects)) == [c.OrderWithdrawal]
         assert again.party.doubts()["r1"].startswith("a unit has failed; ")
-
-
-def test_a_restart_takes_cancellations_and_claims_up_again_until_the_bank_has_answered(alice: Any) -> None:
-    agreement_id = alice.bought()
-    asked = alice.command(ev.AgreementCancelled(agreement_id, "no"), 1)
-    again, effects = restarted_user(alice.journal, SECOND)
-    assert contents(effects) == contents(asked)
-    again.hear("bank", c.ChangePosted(agreement_id, 0, "t2", -80_000))
-    last, effects = restarted_user(again.journal, SECOND)
-    assert (effects, last.party.agreement_state(agreement_id)) == ([], "cancelled")
 
 
 def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any) -> None:
