@@ -385,10 +385,6 @@ class OneBank(One):
                 left += self.answered(self.party.handle(answer, now), now)
         return left
 
-    def restart(self, now: int) -> list[fx.Effect]:
-        self.party = BankParty("bank", timing=Timing())
-        return self.answered(self.party.recover((), now), now)
-
     def tick(self, now: int) -> list[fx.Effect]:
         return self.answered(self.party.tick(now), now)
 

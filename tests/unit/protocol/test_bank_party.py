@@ -56,12 +56,6 @@ def test_nobody_voids_anothers_order(bank: Any) -> None:
     assert bank.reserved() == 2 * COST
 
 
-def test_a_bank_that_was_down_at_the_deadline_tells_when_it_is_back(bank: Any) -> None:
-    bank.order()
-    assert told(bank.restart(UNTIL + HOUR)) == [("alice", c.OrderVoided), ("res1", c.PaymentRefused)]
-    assert bank.restart(UNTIL + HOUR) == []
-
-
 def test_a_bank_looks_for_expired_orders_only_while_one_is_open(bank: Any) -> None:
     paid(bank)
     bank.order(bank.line(2, cost=1), order_id="o2", until=UNTIL + 1)
@@ -180,13 +174,6 @@ def test_a_failure_counts_for_its_offer_and_parties_only(bank: Any, change: dict
     (refused,) = contents(bank.hear(change.get("user", "alice"), failure, 30))
     assert isinstance(refused, c.ChangeRefused)
     assert bank.posted("res1") == COST
-
-
-def test_a_claim_for_what_was_never_paid_voids_and_refunds_nothing(bank: Any) -> None:
-    bank.order()
-    answers = contents(bank.hear("alice", bank.failure(), 30))
-    assert c.ChangeRefused in map(type, answers)
-    assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
 
 
 # -- cancellations ---------------------------------------------------------------------------------------------------

@@ -7,12 +7,10 @@ import pytest
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
-from ramp.model.acl import Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
-from ramp.protocol import effects as fx
 from ramp.protocol.records import CommitDecided, FailureTold, FundsAsked, OrderClosed, UnitSettled, VoidAsked
 from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import PARTIES, contents, messages, records, restarted_user, seal_of
@@ -256,21 +254,6 @@ def finish(again: Any, effects: list[Any], order: FundsAsked, is_posted: bool) -
 
 
 # -- questions and listings ------------------------------------------------------------------------------------------
-
-
-def page(*names: str, more: bool = True) -> c.DirectoryListing:
-    return c.DirectoryListing("l", "resource-trader", names, more)
-
-
-def test_an_auction_calls_everybody_of_all_pages(alice: Any) -> None:
-    alice.submit()
-    pages = [replace(page("res1", "res2"), query_id="r1"), replace(page("res3", more=False), query_id="r1")]
-    (query,) = contents(alice.hear("directory", pages[0]))
-    assert query.after == "res2"
-    assert alice.hear("directory", pages[0]) == []
-    effects = alice.hear("directory", pages[1])
-    calls = [e.message for e in effects if isinstance(e, fx.Send) and e.message.performative is Performative.CFP]
-    assert [each.receiver for each in calls] == ["res1", "res2", "res3"]
 
 
 def test_the_bank_may_take_as_long_as_the_holds_last(alice: Any) -> None:
