@@ -126,10 +126,8 @@ def check_static_terms(unit: RequestUnit, machine: StaticTerms) -> Refusal | Non
         return refusal
     for term in TERMS if unit.disk is not None else _UNDISKED:
         wanted = getattr(unit, term.name)
-        if wanted is None:
-            continue
-        has = getattr(machine, term.name)
-        if has is not None and (has >= wanted if term.measure else has == wanted):
+        has = None if wanted is None else getattr(machine, term.name)
+        if wanted is None or (has is not None and (has >= wanted if term.measure else has == wanted)):
             continue
         unit_of_measure = f" {term.measure}" if term.measure else ""
         nearest = "" if has is None else f"{has}{unit_of_measure}"
