@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.model.agreement import CHANGE_MARK
-from ramp.model.contents import OrderLine, OrderState, PaymentMade, TransferKind
+from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Duration, Instant
 from ramp.model.probable_start import QUEUE_WAIT_MAX
 
@@ -174,19 +174,6 @@ class Order:
     def total(self) -> int:
         """Sum of the lines in minor units."""
         return sum(line.cost for line in self.lines)
-
-    @property
-    def awaited(self) -> tuple[OrderLine, ...]:
-        """Lines without their countersigned agreement."""
-        return tuple(line for line in self.lines if line.agreement_id not in self.countersigned)
-
-    @property
-    def payments(self) -> tuple[PaymentMade, ...]:
-        """Payments of a posted order, in the order of the lines; none of any other."""
-        if self.state is not OrderState.POSTED:
-            return ()
-        paid = ((line, transfer_id_of(line.agreement_id, TransferKind.PAYMENT)) for line in self.lines)
-        return tuple(PaymentMade(line.agreement_id, transfer_id, line.cost) for line, transfer_id in paid)
 
     def line(self, agreement_id: str) -> OrderLine:
         """Return the line of an agreement of the order."""

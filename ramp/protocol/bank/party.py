@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Balance, Order, Transfer
+from ramp.ledger.entry import Balance, Order, Transfer, transfer_id_of
 from ramp.ledger.payment_rules import Overview
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
@@ -44,10 +44,10 @@ def order_answer(order: Order, now: Instant) -> tuple[Performative, c.Content]:
         vote = c.FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
         return Performative.AGREE, vote
     if order.state is c.OrderState.POSTED:
-        return Performative.INFORM, c.OrderPosted(order.order_id, order.payments)
+        return Performative.INFORM, c.OrderPosted(order.order_id, _payments(order))
     if order.state is c.OrderState.REFUSED:
         return Performative.REFUSE, c.OrderRefused(order.order_id, order.code, order.reason)
-    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, order.awaited)
+    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, _awaited(order))
 
 
 def agreement_answer(
@@ -64,11 +64,24 @@ def agreement_answer(
         return Performative.AGREE, c.ChangePosted(agreement_id, TERMINAL, ended.transfer_id, ended.amount)
     line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
     if order.state is c.OrderState.POSTED:
-        made = next(each for each in order.payments if each.agreement_id == agreement_id)
+        made = next(each for each in _payments(order) if each.agreement_id == agreement_id)
         return Performative.AGREE, _paid(line, made)
     if order.state is c.OrderState.RESERVED:
         return None
     return Performative.REFUSE, _unpaid(line, c.PaymentRefused(agreement_id, order.code, order.reason))
+
+
+def _payments(order: Order) -> tuple[c.PaymentMade, ...]:
+    """Return the payments of an order, in the order of its lines; none unless it is posted."""
+    if order.state is not c.OrderState.POSTED:
+        return ()
+    paid = ((line, transfer_id_of(line.agreement_id, c.TransferKind.PAYMENT)) for line in order.lines)
+    return tuple(c.PaymentMade(line.agreement_id, transfer_id, line.cost) for line, transfer_id in paid)
+
+
+def _awaited(order: Order) -> tuple[c.OrderLine, ...]:
+    """Return the lines of an order without their countersigned agreement."""
+    return tuple(line for line in order.lines if line.agreement_id not in order.countersigned)
 
 
 def _paid(line: c.OrderLine | None, made: c.PaymentMade) -> c.PaymentMade | c.ChangePosted:
@@ -86,13 +99,13 @@ def announcements(order: Order) -> list[tuple[str, Performative, c.Content]]:
     told: list[tuple[str, Performative, c.Content]] = []
     if order.state is c.OrderState.VOIDED:
         told.append(
-            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, order.awaited))
+            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, _awaited(order)))
         )
         for line in order.lines:
             refused = _unpaid(line, c.PaymentRefused(line.agreement_id, order.code, order.reason))
             how = Performative.INFORM if isinstance(refused, c.PaymentRefused) else Performative.REFUSE
             told.append((line.resource, how, refused))
-    for line, made in zip(order.lines, order.payments, strict=False):
+    for line, made in zip(order.lines, _payments(order), strict=False):
         told.append((line.resource, Performative.AGREE, _paid(line, made)))
     return told
 

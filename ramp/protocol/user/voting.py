@@ -25,6 +25,7 @@ from ramp.protocol.events import Preference
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
+from ramp.protocol.questions import Question
 from ramp.protocol.records import AcceptanceAsked, Record
 from ramp.protocol.rules.checked_rule import PaidPrices, Priced
 from ramp.protocol.timing import Pace, Retry, earliest
@@ -118,7 +119,7 @@ class Voting(StateMachine[VotingState]):
         self._units = {unit.number: unit for unit in units}
         self._preference = preference
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
-        self._cancelling: dict[str, tuple[Offer, Retry]] = {}
+        self._cancelling: dict[str, Question] = {}
         self._end_status = RequestStatus.FAILED
         self._end_reason = INTERRUPTED
         self._end_code = ""
@@ -126,7 +127,7 @@ class Voting(StateMachine[VotingState]):
     @property
     def deadline(self) -> Instant | None:
         """When to call `tick` next, or None."""
-        deadlines = [retry.deadline for _, retry in self._cancelling.values()]
+        deadlines = [cancelling.deadline for cancelling in self._cancelling.values()]
         if self.state is VotingState.VOTING:
             deadlines += [ballot.retry.deadline for ballot in self._ballots.values() if ballot.open]
         return earliest(*deadlines)
@@ -183,12 +184,11 @@ class Voting(StateMachine[VotingState]):
         for ballot in self._ballots.values():
             if self.state is VotingState.VOTING and ballot.open:
                 effects += self._wait_for_vote(ballot, now)
-        for offer_id, (offer, retry) in list(self._cancelling.items()):
-            if retry.is_over(now):
+        for offer_id, cancelling in list(self._cancelling.items()):
+            if cancelling.deadline is not None and now >= cancelling.deadline:
+                effects += cancelling.on_timer(now)
+            if cancelling.given_up:
                 del self._cancelling[offer_id]
-            elif retry.is_due(now):
-                retry.again(now)
-                effects.append(cancel_hold(self._user, offer.resource, self.conversation_id, offer_id))
         self._end_if_cancelled("deadline")
         return effects
 
@@ -198,8 +198,8 @@ class Voting(StateMachine[VotingState]):
             ballot.asked_at += by
             if ballot.held is not None:
                 ballot.held = replace(ballot.held, held_until=ballot.held.held_until + by)
-        for _, retry in self._cancelling.values():
-            retry.clock_set(by)
+        for cancelling in self._cancelling.values():
+            cancelling.clock_set(by)
 
     @property
     def held_until(self) -> Instant | None:
@@ -357,15 +357,14 @@ class Voting(StateMachine[VotingState]):
         return effects
 
     def _cancel_hold(self, offer: Offer, now: Instant) -> Send:
-        retry = Retry(self._pace)
-        retry.begin(now, now + self._pace.vote_limit)
-        self._cancelling[offer.offer_id] = offer, retry
-        return cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
+        cancel = cancel_hold(self._user, offer.resource, self.conversation_id, offer.offer_id)
+        self._cancelling[offer.offer_id] = Question(cancel, None, self._pace, now, limit=self._pace.vote_limit)
+        return cancel
 
     def _forget_cancelling(self, sender: str, offer_id: str, now: Instant) -> None:
-        offer, retry = self._cancelling.get(offer_id, (None, None))
-        if offer is not None and retry is not None and offer.resource == sender:
-            retry.answered(now)
+        cancelling = self._cancelling.get(offer_id)
+        if cancelling is not None and cancelling.send.message.receiver == sender:
+            cancelling.answered(now)
             del self._cancelling[offer_id]
 
     def _end_if_cancelled(self, stimulus: str) -> None:

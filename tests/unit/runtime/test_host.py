@@ -225,7 +225,7 @@ def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     party = Scripted([fx.ReserveFunds("c", "o1", "alice", (c.OrderLine("a1", "res", 5),), 100, "")])
     Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
     (_, stands) = party.events
-    assert (stands.order.state, stands.order.awaited) == (c.OrderState.RESERVED, (c.OrderLine("a1", "res", 5),))
+    assert (stands.order.state, stands.order.lines) == (c.OrderState.RESERVED, (c.OrderLine("a1", "res", 5),))
 
 
 @pytest.mark.parametrize("swept", [True, False])
