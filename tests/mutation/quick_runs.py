@@ -240,7 +240,11 @@ def run(patterns: list[str], processes: int, needs_none: Callable[[str, Path], b
     Raises:
         SystemExit: if the tests fail without any mutant.
     """
-    shutil.rmtree("mutants/tests", ignore_errors=True)  # mutmut copies them, and leaves there what was taken away
+    # mutmut copies tests and modules, and leaves there what was taken away
+    shutil.rmtree("mutants/tests", ignore_errors=True)
+    for copy in Path("mutants").glob("*/**/*.py"):
+        if not copy.relative_to("mutants").exists():
+            copy.unlink()
     look_anew_where_code_has_changed()
     isolation.PytestRunner = CollectedTests  # type: ignore[misc]
     program.print_stats = _count_now_and_then(program.print_stats)
