@@ -316,3 +316,12 @@ def test_every_unit_is_asked_again_at_its_own_time(alice_with_two_units: Any) ->
     one.hear("res2", c.HoldRefused("r1", "offer-res2-2", RefusalCode.SLOT_TAKEN), SECOND // 2)
     asked = [each.offer_id for each in contents(one.tick(one.party.deadline))]
     assert asked == ["offer-res1-1"]
+
+
+def test_a_hold_is_cancelled_again_at_its_own_time(alice: Any) -> None:
+    """The silent res1's, before res3 is asked again: that was asked half a second later."""
+    auction_of_three(alice)
+    alice.tick(Pace(Timing()).vote_limit)
+    refused = c.HoldRefused("r1", "offer-res2-1", RefusalCode.SLOT_TAKEN)
+    alice.hear("res2", refused, Pace(Timing()).vote_limit + SECOND // 2)
+    assert contents(alice.tick(alice.party.deadline)) == [c.HoldCancelled("r1", "offer-res1-1")]
