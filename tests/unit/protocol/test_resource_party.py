@@ -273,19 +273,6 @@ def test_only_the_buyer_changes_what_is_sold(resource: Any, refused: Any, number
     assert (resource.state(offer), resource.party.sizes.open) == ("sold", ())
 
 
-def test_a_slot_is_released_on_the_banks_word_only(resource: Any) -> None:
-    offer = resource.sell()
-    effects = resource.hear("alice", cancellation(offer))
-    assert fx.ReleaseSlot(offer.offer_id) not in effects
-    assert [type(each) for each in contents(effects)] == [Signed]
-    (refused,) = contents(resource.hear("bank", c.ChangeRefused("a1", 0, "started")))
-    assert isinstance(refused, c.ChangeRefused)
-    assert resource.state(offer) == "sold"
-    effects = resource.hear("bank", c.ChangePosted("a1", 0, "t2", -offer.cost))
-    assert contents(effects) == []  # the bank tells the buyer itself
-    assert fx.ReleaseSlot(offer.offer_id) in effects
-
-
 def test_a_slot_is_not_given_back_at_its_start(resource: Any) -> None:
     offer = resource.sell()
     (refused,) = contents(resource.hear("alice", cancellation(offer), offer.start))

@@ -178,13 +178,6 @@ def test_a_restart_after_the_void_was_asked_for_asks_again(why: str, alice: Any)
         assert again.party.doubts()["r1"].startswith("a unit has failed; ")
 
 
-def test_a_claim_made_after_the_end_outlives_a_restart(alice: Any) -> None:
-    alice.bought()
-    claimed = alice.hear("res1", alice.failed())
-    _, effects = restarted_user(alice.journal, SECOND)
-    assert contents(effects) == contents(claimed)
-
-
 STORIES = {
     "settled": ("commit", "settle"),
     "void": ("commit", "fail", "void"),
