@@ -55,10 +55,11 @@ class EventQueue(Generic[EventT]):
             raise ValueError(f"event at {time} us, but virtual time is already {self.now} us")
         ticket = self._sequence
         self._sequence += 1
-        line = self._lines.get((time, priority))
+        key = time, priority
+        line = self._lines.get(key)
         if line is None:
-            line = self._lines[time, priority] = deque()
-            heapq.heappush(self._heap, (time, priority))
+            line = self._lines[key] = deque()
+            heapq.heappush(self._heap, key)
         line.append((ticket, event))
         self._pending.add(ticket)
         return ticket

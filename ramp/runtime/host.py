@@ -201,27 +201,28 @@ class Host:
         return error
 
     def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
+        ports, before = self.ports, self.ports.before
         try:
             while True:
                 for effect in effects:
-                    if self.ports.before is not None:
-                        self.ports.before(effect)
+                    if before is not None:
+                        before(effect)
                     try:
                         if isinstance(effect, fx.Send):
                             message, kind = effect.message, type(effect.message.content)
-                            if effect.sealed or kind in SIGNED or kind in self.ports.sealed:
+                            if effect.sealed or kind in SIGNED or kind in ports.sealed:
                                 message = self._signed(message, now, sealed=effect.sealed)
-                            self.ports.send(message)
+                            ports.send(message)
                         elif (port := PORT_OF.get(type(effect))) is not None:
-                            answer = getattr(self.ports, port).ask(effect, now)
+                            answer = getattr(ports, port).ask(effect, now)
                             if answer is not None:
                                 self._answers.append(answer)
                         else:
                             self._carry_out_one(effect, now)
                     except DocumentError as error:  # the message can neither be sealed nor written
-                        if not isinstance(effect, fx.Send) or self.ports.unsent is None:
+                        if not isinstance(effect, fx.Send) or ports.unsent is None:
                             raise
-                        self.ports.unsent(effect.message, error)
+                        ports.unsent(effect.message, error)
                         self._returned.append((effect.message, str(error)))
                     except STORAGE_ERRORS as error:
                         raise EffectFailed(self.name, type(effect).__name__, reason_of(error)) from error

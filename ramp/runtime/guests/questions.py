@@ -117,7 +117,7 @@ class Row(Generic[Asked, Part, Value, Answered]):
         if self.told is not None:
             return self.told(question, values)
         given = values if self.parts is _whole else (values,)
-        return self.answer(*(getattr(question, name) for name in self.same), *given)
+        return self.answer(*[getattr(question, name) for name in self.same], *given)
 
     @property
     def can_be_repeated(self) -> bool:
