@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -117,7 +118,7 @@ class Row(Generic[Asked, Part, Value, Answered]):
         if self.told is not None:
             return self.told(question, values)
         given = values if self.parts is _whole else (values,)
-        return self.answer(*[getattr(question, name) for name in self.same], *given)
+        return self.answer(*map(partial(getattr, question), self.same), *given)
 
     @property
     def can_be_repeated(self) -> bool:
