@@ -12,9 +12,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-MICROSECONDS_PER_SECOND = 1_000_000
-"""How many ticks of virtual time a second has."""
-
 EventT = TypeVar("EventT")
 
 

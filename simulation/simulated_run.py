@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ramp.errors import ConfigurationError, WorkloadError
+from ramp.model.instant import SECOND
 from ramp.runtime.atomic_writes import write_output
-from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.lab import check_pictures
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Machine, has_cables, has_places
@@ -131,7 +131,7 @@ class SimulatedRun:
             ("run_time_s", table.run_time),
             ("requested_time_s", table.requested_time),
         ):
-            jobs[name] = times / MICROSECONDS_PER_SECOND
+            jobs[name] = times / SECOND
         jobs["job_number"], jobs["size"], jobs["held"] = table.job_number, schedule.size, schedule.held
         jobs["user"] = self.log.user_id[table.line]
         return jobs.view(JobArray)

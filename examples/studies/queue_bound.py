@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError
+from ramp.model.instant import SECOND
 from ramp.queue_bound.groups import SIZE_CLASSES, Groups
 from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob
 from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
@@ -34,7 +35,6 @@ from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Column, Columns, Row, Rows, grouped
 from simulation.experiments.study import RUNS, Found, Run, Shown, Study
-from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.plots.style import BLUE, GREEN, PAPER, VERMILION
 from simulation.queueing.compiled_plan import plan_starts
 from simulation.queueing.followed_plan import FollowedPlan
@@ -326,7 +326,7 @@ def history_of(log: SwfLog, cores: int, waits: str, max_jobs: int | None = None)
         if not known.any():
             return None
         jobs, length = jobs.select(known), length[known]
-        start = jobs.submit_time + wait[known] * MICROSECONDS_PER_SECOND
+        start = jobs.submit_time + wait[known] * SECOND
         end = start + jobs.run_time
     else:
         duration = np.minimum(jobs.run_time, jobs.requested_time)
@@ -343,7 +343,7 @@ def run_setting(setting: Setting) -> dict[str, list[Row]]:
     if history is None:
         return {}
     planned = planned_waits(history, plan_starts)
-    deadlines = [seconds * MICROSECONDS_PER_SECOND for seconds in DEADLINES_S]
+    deadlines = [seconds * SECOND for seconds in DEADLINES_S]
     said = {
         f"bmbp {groups}": predict(history, None, PREDICTORS.find("bmbp").new({"groups": str(groups)}), deadlines)
         for groups in BMBP_GROUPS
@@ -380,7 +380,7 @@ def scored(history: QueueHistory, planned: Int64Array, said: Mapping[str, Predic
         tables["classes"] += [{"predictor": name, **row} for row in _class_scores(history, waits, each.bound)]
         for column, within in enumerate(DEADLINES_S):
             asked = known & ~np.isnan(each.chance[:, column])
-            came, chance = history.wait <= within * MICROSECONDS_PER_SECOND, each.chance[:, column]
+            came, chance = history.wait <= within * SECOND, each.chance[:, column]
             if not (asked & waits).any():
                 continue
             common = {"predictor": name, "within_s": within}
@@ -414,14 +414,12 @@ def _bound_scores(
         "coverage": coverage(wait[known], bound[known]),
         "coverage_waiting": coverage(wait[waits], bound[waits]),
         "late_at_once": int((wait[at_once] > 0).sum()),
-        "bound_at_once_s": float(bound[at_once].max(initial=0)) / MICROSECONDS_PER_SECOND,
+        "bound_at_once_s": float(bound[at_once].max(initial=0)) / SECOND,
         "loss_s": quantile_loss(wait[known], bound[known], QUANTILE),
-        "median_bound_s": float(np.median(bound[waits])) / MICROSECONDS_PER_SECOND,
+        "median_bound_s": float(np.median(bound[waits])) / SECOND,
         # bounds of 0 cover no more by being multiplied
         "scale": factor if isfinite(factor) else "",
-        "median_scaled_s": (
-            factor * float(np.median(bound[waits])) / MICROSECONDS_PER_SECOND if isfinite(factor) else ""
-        ),
+        "median_scaled_s": factor * float(np.median(bound[waits])) / SECOND if isfinite(factor) else "",
     }
 
 
@@ -441,13 +439,13 @@ def crowded_plan(waiting: int, seed: int) -> tuple[QueuePlan, int]:
     sizes, hours = draw.integers(1, 65, waiting + cores), draw.integers(1, 25, waiting + cores)
     taken = number = 0
     while taken + sizes[number] <= cores:
-        end = int(draw.integers(1, 24 * 3_600)) * MICROSECONDS_PER_SECOND
+        end = int(draw.integers(1, 24 * 3_600)) * SECOND
         plan.runs(int(sizes[number]), end)
         taken += sizes[number]
         number += 1
-    plan.runs(cores - int(taken), 24 * 3_600 * MICROSECONDS_PER_SECOND)
+    plan.runs(cores - int(taken), 24 * 3_600 * SECOND)
     for job in range(waiting):
-        length = int(hours[number + job]) * 3_600 * MICROSECONDS_PER_SECOND
+        length = int(hours[number + job]) * 3_600 * SECOND
         plan.submit(JobShape(int(sizes[number + job]), length), 0)
     return plan, 1
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.koala.clusters import Cluster, InformationService
 from simulation.koala.jobs import KoalaJob, Record
 from simulation.koala.policy import Assignment, PlacementPolicy, Replicas
 
-CLAIM_MARGIN: Final = 10 * MICROSECONDS_PER_SECOND
+CLAIM_MARGIN: Final = 10 * SECOND
 """How long before a job's files are there its processors are claimed, where they cannot be reserved."""
 
 
@@ -46,7 +46,7 @@ class CoAllocator:
     def transfer_time(self, placed: tuple[Assignment, ...]) -> int:
         """Return how long the input files of a placed job take, all components at once; microseconds."""
         longest = max((self.replicas.transfer_s(one.files, one.cluster) or 0.0) for one in placed)
-        return round(longest * MICROSECONDS_PER_SECOND)
+        return round(longest * SECOND)
 
 
 class ProcessorClaimer:

@@ -22,7 +22,7 @@ from statistics import fmean
 from typing import Final
 
 from ramp.errors import ConfigurationError, WorkloadError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.koala.clusters import Cluster, Kind, LocalUsers
 from simulation.koala.jobs import Component, Fate, KoalaJob, Record
 from simulation.koala.policy import Approach, PlacementPolicy, Replicas, SizePolicy, policy_of
@@ -124,7 +124,7 @@ def koala(
         raise ConfigurationError(f"must be 1 to {COMPONENTS_MAX}, got {components}", key="components")
     description = machine if isinstance(machine, MulticlusterDescription) else load_multicluster(machine)
     clusters, local_users = clusters_of(description, threshold)
-    options = KoalaOptions(approach, sizes, placement, poll_s * MICROSECONDS_PER_SECOND, tries, fill)
+    options = KoalaOptions(approach, sizes, placement, poll_s * SECOND, tries, fill)
     nodes = Clusters(description.name, {cluster.name: cluster.processors for cluster in clusters})
     usable = {cluster.name: cluster.usable for cluster in clusters}
     recipe = recipe_of(log)
@@ -171,7 +171,7 @@ def _paper_workload(
 ) -> tuple[str, SwfLog, JobTable, MalleableShare]:
     if resize_cost_s < 0:
         raise ConfigurationError(f"must be at least 0 s, got {resize_cost_s} s", key="resize-cost")
-    jobs = make_jobs(recipe, seed, suspension=resize_cost_s * MICROSECONDS_PER_SECOND)
+    jobs = make_jobs(recipe, seed, suspension=resize_cost_s * SECOND)
     log = log_of_jobs(recipe.name, jobs)
     table = jobs_of_log(log, max_jobs=max_jobs)
     how = tuple(job.malleability if job.malleable else None for job in jobs[: len(table)])
@@ -302,4 +302,4 @@ def _end_of(record: Record) -> int:
 
 
 def _mean_s(times: Sequence[int]) -> float:
-    return fmean(times) / MICROSECONDS_PER_SECOND if times else 0.0
+    return fmean(times) / SECOND if times else 0.0

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ramp.declarations import Sort
 from ramp.errors import ConfigurationError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.koala.clusters import Agenda, Cluster, InformationService, Kind, LocalUsers
 from simulation.koala.co_allocator import CoAllocator, PlacementQueue, ProcessorClaimer
 from simulation.koala.jobs import Fate, KoalaJob, Record
@@ -44,7 +44,7 @@ class KoalaOptions:
     approach: str | Approach
     sizes: str | SizePolicy
     placement: str | PlacementPolicy = "WF"
-    poll_interval: int = 10 * MICROSECONDS_PER_SECOND
+    poll_interval: int = 10 * SECOND
     tries_max: int | None = None
     fills: bool = False
     latencies: Latencies = NO_LATENCY

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.koala.jobs import Component, KoalaJob
 from simulation.malleable.malleability import GADGET_2, NAS_FT, Malleability, Sizes, SpeedUpLaw
 from simulation.workload.swf import FIELD_COUNT, FIELD_NAMES, UNKNOWN, SwfLog
@@ -95,9 +95,9 @@ def make_jobs(recipe: WorkloadRecipe, seed: int, *, suspension: int = 0, count: 
         jobs.append(
             KoalaJob(
                 number,
-                round(time_s * MICROSECONDS_PER_SECOND),
+                round(time_s * SECOND),
                 application.name,
-                round(application.law.run_time(MINIMUM) * MICROSECONDS_PER_SECOND),
+                round(application.law.run_time(MINIMUM) * SECOND),
                 MINIMUM,
                 Malleability(sizes, application.law, suspension),
                 (Component(MINIMUM),),
@@ -114,8 +114,8 @@ def log_of_jobs(name: str, jobs: Sequence[KoalaJob]) -> SwfLog:
     names = [application.name for application in APPLICATIONS]
     for field, values in (
         ("job_number", [job.number for job in jobs]),
-        ("submit_time", [job.submit_time // MICROSECONDS_PER_SECOND for job in jobs]),
-        ("run_time", [job.run_time // MICROSECONDS_PER_SECOND for job in jobs]),
+        ("submit_time", [job.submit_time // SECOND for job in jobs]),
+        ("run_time", [job.run_time // SECOND for job in jobs]),
         ("requested_processors", [job.reference for job in jobs]),
         ("executable_number", [names.index(job.application) + 1 for job in jobs]),
     ):

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from ramp.errors import DocumentError, MachineError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.bluegene.blocks import BLOCK_PREFIX, BlockState, BlockTimes, BootedBlocks
 from simulation.machines.grid import Grid
 from simulation.machines.hostlist import expand_units
@@ -244,9 +244,9 @@ def with_listed(machine: Machine, view: MachineView, past: Iterable[tuple[float,
         if isinstance(what, int):
             booted.fail(what)
         else:
-            booted.boot(what, round(second * MICROSECONDS_PER_SECOND))
+            booted.boot(what, round(second * SECOND))
     times = machine.layout.block_times or BlockTimes()
-    now, freeing = (round(each * MICROSECONDS_PER_SECOND) for each in (view.now_s, times.deallocate_s))
+    now, freeing = (round(each * SECOND) for each in (view.now_s, times.deallocate_s))
     of_jobs, listed = {job.block for job in view.jobs}, {}
     for each in machine.layout.blocks:
         units = machine.grid.bits(each.members)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.interface import Connection, JobRequest, Machine, has_places
 from simulation.workload.shapes import Shape, check_probability, choose_shapes, choose_tori
 from simulation.workload.swf import SwfLog
@@ -129,10 +129,10 @@ class JobTable:
         Raises:
             WorkloadError: the load is not positive, or the jobs have none.
         """
-        seconds = self.submit_time // MICROSECONDS_PER_SECOND
-        run_time_s = self.run_time // MICROSECONDS_PER_SECOND
+        seconds = self.submit_time // SECOND
+        run_time_s = self.run_time // SECOND
         scaled = scale_arrivals(seconds, run_time_s, self.size, capacity, load)
-        return replace(self, submit_time=scaled * MICROSECONDS_PER_SECOND)
+        return replace(self, submit_time=scaled * SECOND)
 
     def with_size(self, size: Int64Array) -> JobTable:
         """Return the same jobs with other sizes, shape (jobs,)."""
@@ -160,9 +160,9 @@ def jobs_of_log(log: SwfLog, *, size_divisor: int = 1, max_jobs: int | None = No
     _check_times(log, order)
     return JobTable(
         job_number=log.job_number[order],
-        submit_time=log.submit_time[order] * MICROSECONDS_PER_SECOND,
-        run_time=run_time * MICROSECONDS_PER_SECOND,
-        requested_time=np.where(requested > 0, requested, run_time) * MICROSECONDS_PER_SECOND,
+        submit_time=log.submit_time[order] * SECOND,
+        run_time=run_time * SECOND,
+        requested_time=np.where(requested > 0, requested, run_time) * SECOND,
         size=-(-processors[order] // size_divisor),
         line=order.astype(np.int64),
         accounts=np.stack([log.user_id[order], log.group_id[order], log.queue_number[order]]),
@@ -224,7 +224,7 @@ class ShapedJobs:
 
     def in_blocks(self, around_s: Callable[[int], int]) -> ShapedJobs:
         """Return the same jobs, each as long as its block: configuring, booting and deallocating count as run time."""
-        around = np.array([around_s(request.size) for request in self.requests], np.int64) * MICROSECONDS_PER_SECOND
+        around = np.array([around_s(request.size) for request in self.requests], np.int64) * SECOND
         jobs = replace(
             self.jobs, run_time=self.jobs.run_time + around, requested_time=self.jobs.requested_time + around
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.malleable.malleability import (
     ASSIGNED_SIZES,
     ASSIGNED_SPEED_UP,
@@ -150,11 +150,11 @@ def malleable_share_of(
             f"needs the event order {EventOrder.BATCH}, got {EventOrder.PYSS}, which has only rigid jobs",
             key="malleable-share",
         )
-    suspension = resize_cost_s * MICROSECONDS_PER_SECOND
+    suspension = resize_cost_s * SECOND
     draw = np.random.default_rng([seed, MALLEABLE_STREAM])
     made = tuple(assigned_malleability(sizes, capacity, share, draw, suspension))
     return MalleableShare(share, resize_cost_s, job_number, made)
 
 
 def _mean_s(times: NDArray[np.int64]) -> float | None:
-    return float(times.mean()) / MICROSECONDS_PER_SECOND if len(times) else None
+    return float(times.mean()) / SECOND if len(times) else None

@@ -15,7 +15,7 @@ from typing import Final
 
 from ramp.client.times import duration_of
 from ramp.errors import ConfigurationError, DocumentError, MachineError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.bluegene.blocks import BootedBlocks
 from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places, units_out
 from simulation.machines.view import units_named
@@ -91,9 +91,9 @@ class Service:
         times, needed = layout.block_times, 0
         if placement.block not in blocks.names:
             freed = blocks.boot(placement.block, now)
-            left = 0 if freed is None else freed + times.deallocate_s * MICROSECONDS_PER_SECOND - now
-            needed = max(left, 0) + (times.configure_s + times.boot_s(placement.size)) * MICROSECONDS_PER_SECOND
-        return layout.around_s(placement.size) * MICROSECONDS_PER_SECOND - needed
+            left = 0 if freed is None else freed + times.deallocate_s * SECOND - now
+            needed = max(left, 0) + (times.configure_s + times.boot_s(placement.size)) * SECOND
+        return layout.around_s(placement.size) * SECOND - needed
 
     def bring_up_to_date(self, changed: int) -> None:
         """Set the states of units: those of a bit set, which an outage gave back, and all that are out."""
@@ -178,7 +178,7 @@ def _read(lines: Sequence[str], machine: GridMachine, source: str) -> list[Outag
                 if not (begin >= 0 and (end is None or end > begin)):
                     raise ValueError(f"end_time must be later than start_time, got {begin} and {end}")  # noqa: TRY301
                 state = {str(each): each for each in (NodeState.DOWN, NodeState.DRAINED)}[told["out"]]
-                times = round(begin * MICROSECONDS_PER_SECOND), end and round(end * MICROSECONDS_PER_SECOND)
+                times = round(begin * SECOND), end and round(end * SECOND)
                 units = units_named(machine, told["nodes"])
                 found.append(Outage(units, state, *times, str(told.get("reason", ""))))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, MachineError) as error:

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from ramp.errors import MachineError, RampError
-from simulation.kernel import MICROSECONDS_PER_SECOND, EventQueue
+from ramp.model.instant import SECOND
+from simulation.kernel import EventQueue
 from simulation.machines.interface import JobRequest, Machine, NodeState, Placement, Reallocation
 from simulation.planning.plan import Plan
 from simulation.queueing.outages import Outage, Service
@@ -457,4 +458,4 @@ class QueueSimulation:
 
 
 def _seconds_text(time: int) -> str:
-    return f"{Decimal(time) / MICROSECONDS_PER_SECOND:,f} s"
+    return f"{Decimal(time) / SECOND:,f} s"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.interface import GridMachine, Machine, NodeState, Placement, has_cables, has_places
 from simulation.machines.view import TRACE_VERSION
 from simulation.queueing.outages import Outage
@@ -58,10 +58,10 @@ def job_line(ended: EndedJob, machine: Machine) -> dict[str, Any]:
     if has_cables(machine) and (times := machine.layout.block_times):
         size, listed, failed = ended.placement.size, machine.layout.blocks, ended.reason is EndReason.UNIT_FAILED
         freeing = 0 if listed else times.deallocate_s  # after the job; a listed block stays booted
-        startup = (machine.layout.around_s(size) - freeing) * MICROSECONDS_PER_SECOND - ended.spared
+        startup = (machine.layout.around_s(size) - freeing) * SECOND - ended.spared
         ready = ended.start_time + startup
-        begin = max(ready - times.boot_s(size) * MICROSECONDS_PER_SECOND, ended.start_time)
-        done = ended.end_time - (0 if failed else freeing * MICROSECONDS_PER_SECOND)
+        begin = max(ready - times.boot_s(size) * SECOND, ended.start_time)
+        done = ended.end_time - (0 if failed else freeing * SECOND)
         for key, time in (("boot_time", begin), ("ready_time", ready), ("done_time", done)):
             line[key] = _seconds(min(time, ended.end_time))
     if ended.earlier:
@@ -79,8 +79,8 @@ def _line(named: dict[str, Any], start: int, end: int, placement: Placement, mac
 
 
 def _seconds(microseconds: int) -> int | float:
-    whole, rest = divmod(microseconds, MICROSECONDS_PER_SECOND)
-    return whole if rest == 0 else microseconds / MICROSECONDS_PER_SECOND
+    whole, rest = divmod(microseconds, SECOND)
+    return whole if rest == 0 else microseconds / SECOND
 
 
 def schedule_as_swf(log: SwfLog, run: LogRun, *notes: str) -> SwfLog:
@@ -100,7 +100,7 @@ def schedule_as_swf(log: SwfLog, run: LogRun, *notes: str) -> SwfLog:
     columns = np.array(log.columns[:, run.jobs.line], dtype=np.int64)
     schedule = run.schedule
     submit, start, end = (
-        np.rint(times / MICROSECONDS_PER_SECOND).astype(np.int64)
+        np.rint(times / SECOND).astype(np.int64)
         for times in (schedule.submit_time, schedule.start_time, schedule.end_time)
     )
     known = columns[FIELD_NAMES.index("status")]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import ConfigurationError, MachineError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.interface import Connection, JobRequest, Machine, Placement, has_places
 from simulation.malleable.malleability import Malleability
 from simulation.queueing.job_table import JobTable
@@ -403,5 +403,5 @@ def reservation_of(text: str, machine: Machine) -> ReservationRequest:
             "reservation even when empty",
             key="reservation",
         )
-    length = (end - begin) * MICROSECONDS_PER_SECOND
-    return ReservationRequest(request, begin * MICROSECONDS_PER_SECOND, length)
+    length = (end - begin) * SECOND
+    return ReservationRequest(request, begin * SECOND, length)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ramp.errors import WorkloadError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.grid import Grid
 from simulation.machines.interface import Machine, has_cables
 from simulation.malleable.malleability import MALLEABLE_STREAM, assigned_malleability
@@ -109,7 +109,7 @@ def _generated(workload: Workload, machine: Machine) -> Iterator[Submission]:
         jobs = replace(
             jobs,
             job_number=jobs.job_number + month * _NUMBERS_A_MONTH,
-            submit_time=jobs.submit_time + month * _MONTH_S * MICROSECONDS_PER_SECOND,
+            submit_time=jobs.submit_time + month * _MONTH_S * SECOND,
         )
         yield from _submissions(workload, machine, log, jobs, seed)
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 
 Int64Array = NDArray[np.int64]
 
@@ -120,16 +120,16 @@ def summarise(schedule: Schedule) -> Summary:
         jobs=len(schedule),
         utilisation=utilisation(schedule),
         occupancy=occupancy(schedule),
-        mean_wait_s=float(wait.mean()) / MICROSECONDS_PER_SECOND,
-        mean_relative_wait=float((wait / np.maximum(run, SHORTEST_RUN_S * MICROSECONDS_PER_SECOND)).mean()),
+        mean_wait_s=float(wait.mean()) / SECOND,
+        mean_relative_wait=float((wait / np.maximum(run, SHORTEST_RUN_S * SECOND)).mean()),
         mean_bounded_slowdown=float(bounded_slowdown(wait, run).mean()),
-        makespan_s=schedule.makespan / MICROSECONDS_PER_SECOND,
+        makespan_s=schedule.makespan / SECOND,
     )
 
 
 def bounded_slowdown(wait: Int64Array, run: Int64Array) -> NDArray[np.float64]:
     """Return the bounded slowdown of each job: max(1, (wait + run) / max(run, 10 s)); arguments in microseconds."""
-    bounded = np.maximum(run, BOUNDED_SLOWDOWN_THRESHOLD_S * MICROSECONDS_PER_SECOND)
+    bounded = np.maximum(run, BOUNDED_SLOWDOWN_THRESHOLD_S * SECOND)
     slowdown: NDArray[np.float64] = np.maximum(1.0, (wait + run) / bounded)
     return slowdown
 

@@ -12,7 +12,7 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import JobRequest
 from simulation.queueing.job_table import JobTable
@@ -152,16 +152,14 @@ def conservative_starts(
 
 
 def table_of(case: Case) -> JobTable:
-    columns = [
-        np.array(column, dtype=np.int64) * MICROSECONDS_PER_SECOND for column in (case.submit, case.run, case.requested)
-    ]
+    columns = [np.array(column, dtype=np.int64) * SECOND for column in (case.submit, case.run, case.requested)]
     count = len(case.submit)
     return JobTable(np.arange(1, count + 1), *columns, np.array(case.size, dtype=np.int64), np.arange(count))
 
 
 def by_events(case: Case, options: SchedulerOptions) -> list[int]:
     """Start times in microseconds by the event simulation and the general scheduler."""
-    second = MICROSECONDS_PER_SECOND
+    second = SECOND
     columns = zip(case.submit, case.run, case.requested, case.size, strict=True)
     jobs = [
         Job(number, submit * second, run * second, requested * second, JobRequest(number, size))
@@ -178,7 +176,7 @@ def by_events(case: Case, options: SchedulerOptions) -> list[int]:
 @given(case=cases())
 def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Overrun) -> None:
     """EASY and conservative start every job in the second that their definitions, worked out by counting, name."""
-    expected = [second * MICROSECONDS_PER_SECOND for second in run_reference(case, overrun, rule)]
+    expected = [second * SECOND for second in run_reference(case, overrun, rule)]
     options = SchedulerOptions(rule, overrun=overrun)
     assert by_events(case, options) == expected
     assert run_log(FlatMachine(case.capacity), table_of(case), options).schedule.start_time.tolist() == expected

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ramp.model.instant import SECOND
 from simulation.machines.allocator_declaration import make_policy
 from simulation.machines.boxes.policy import BoxPolicy
 from simulation.machines.boxes.ranked import RankedBoxes
 from simulation.queueing.box_window import run_window_first_fit
 from simulation.workload.generators.angara_workload import Recipe, Workload, make_workload
 from simulation.workload.metrics import Schedule
-
-MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def row_of(setting: Setting, schedule: Schedule, refused: int = 0) -> dict[str, 
         "utilisation": float((schedule.size.astype(np.float64) * length).sum()) / whole,
         "allocated": float((schedule.held.astype(np.float64) * length).sum()) / whole,
         "relative_wait": float((wait / length).mean()),
-        "mean_wait_h": float(wait.mean()) / MICROSECONDS / 3600,
+        "mean_wait_h": float(wait.mean()) / SECOND / 3600,
         "jobs": len(schedule),
         "refused": refused,
     }

@@ -19,12 +19,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, Final
 
+from ramp.model.instant import SECOND
 from simulation.experiments.angara.pictures import FIGURES
 from simulation.experiments.angara.runs import (
     BASES,
     FIND_SYSTEMS,
     METHODS,
-    MICROSECONDS,
     MSS,
     SYSTEMS,
     Setting,
@@ -280,7 +280,7 @@ def _durations(found: Found) -> Rows:
         {
             "percentile": percentile,
             "share_of_maximum": round(duration_s(percentile) / longest, 8),
-            "share_drawn": round(drawn[(len(drawn) - 1) * percentile // 100] / MICROSECONDS / longest, 8),
+            "share_drawn": round(drawn[(len(drawn) - 1) * percentile // 100] / SECOND / longest, 8),
         }
         for percentile in range(101)
     ]

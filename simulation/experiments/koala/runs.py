@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.koala.clusters import Cluster
 from simulation.koala.jobs import Fate
 from simulation.koala.scheduler import Koala, KoalaOptions, Outcome
@@ -90,11 +90,11 @@ def run_setting(setting: Setting) -> RunResult:
     """Run one simulation."""
     recipe = RECIPES[setting.workload]
     recipe = WorkloadRecipe(recipe.name, recipe.inter_arrival_s, recipe.malleable_share, setting.exponential)
-    suspension = round(setting.suspension_s * MICROSECONDS_PER_SECOND)
+    suspension = round(setting.suspension_s * SECOND)
     options = KoalaOptions(
         APPROACHES[setting.workload],
         setting.policy,
-        poll_interval=round(setting.poll_s * MICROSECONDS_PER_SECOND),
+        poll_interval=round(setting.poll_s * SECOND),
         fills=setting.fills,
     )
     clusters = clusters_of(setting.capacity, of_cpus=setting.of_cpus)
@@ -103,7 +103,7 @@ def run_setting(setting: Setting) -> RunResult:
 
 
 def _measured(setting: Setting, outcome: Outcome) -> RunResult:
-    second = MICROSECONDS_PER_SECOND
+    second = SECOND
     ended = [record for record in outcome.records if record.fate is Fate.COMPLETED]
     starts = [record.started or 0 for record in ended]
     ends = [record.ended or 0 for record in ended]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import expm1, log
 from typing import Annotated, Literal
 
+from ramp.model.instant import SECOND
 from ramp.options import Bounds
-from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job, Site
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
@@ -50,7 +50,7 @@ class FairShare(OrderedQueue):
 
     def decide(self, site: Site) -> int | None:
         """Account what has been used since the last decision, then start jobs in the new order."""
-        gone = expm1(self._decay * (self._until - site.now) / MICROSECONDS_PER_SECOND)
+        gone = expm1(self._decay * (self._until - site.now) / SECOND)
         self._until = site.now
         for account in self._use.keys() | self._held.keys():
             use = self._use.get(account, 0.0)

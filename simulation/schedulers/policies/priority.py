@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
+from ramp.model.instant import SECOND
 from ramp.options import Bounds
-from simulation.kernel import MICROSECONDS_PER_SECOND
 from simulation.schedulers.declaration import scheduler
 from simulation.schedulers.interface import Job
 from simulation.schedulers.ordered import OrderedQueue, OrderOptions
 
-_HOUR: Final = 3600 * MICROSECONDS_PER_SECOND
+_HOUR: Final = 3600 * SECOND
 
 
 @dataclass(frozen=True, slots=True)

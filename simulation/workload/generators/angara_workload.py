@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramp.errors import WorkloadError
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 
 Int64Array = NDArray[np.int64]
 
@@ -136,11 +136,11 @@ def make_workload(recipe: Recipe, seed: int) -> Workload:
     if count < 1:
         raise WorkloadError(f"a load of {recipe.load} on {recipe.nodes} nodes gives less than one job; raise the load")
     arrivals, sizes, durations = (random.Random(f"{seed}/angara/{part}") for part in ("arrivals", "sizes", "durations"))
-    horizon = recipe.horizon_s * MICROSECONDS_PER_SECOND
+    horizon = recipe.horizon_s * SECOND
     submit_time = sorted(int(arrivals.random() * horizon) for _ in range(count))
     values = list(recipe.shares)
     bounds = list(accumulate(recipe.shares.values()))
     bounds[-1] = 1.0  # the sum of shares may fall short of 1 by a rounding error
     size = [values[bisect_left(bounds, sizes.random())] for _ in range(count)]
-    run_time = [round(duration_s(100 * durations.random()) * MICROSECONDS_PER_SECOND) for _ in range(count)]
+    run_time = [round(duration_s(100 * durations.random()) * SECOND) for _ in range(count)]
     return Workload(np.array(submit_time, np.int64), np.array(run_time, np.int64), np.array(size, np.int64))

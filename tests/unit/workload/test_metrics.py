@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from simulation.kernel import MICROSECONDS_PER_SECOND
+from ramp.model.instant import SECOND
 from simulation.workload.metrics import Schedule, occupancy, summarise, utilisation, utilisation_while_arriving
 
 
 def schedule(*jobs: tuple[int, int, int, int, int], capacity: int = 10) -> Schedule:
     """Of (submit, start, end, size, held) in seconds."""
     columns = np.array(jobs, dtype=np.int64).reshape(-1, 5).T
-    times = columns[:3] * MICROSECONDS_PER_SECOND
+    times = columns[:3] * SECOND
     return Schedule(times[0], times[1], times[2], columns[3], columns[4], capacity)
 
 
