@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
+from ramp.model.instant import MINUTE
 from simulation.experiments.angara.runs import (
     BASES,
     FIND_SYSTEMS,
     METHODS,
-    MICROSECONDS,
     MSS,
     Setting,
     Variant,
@@ -33,7 +33,6 @@ from simulation.workload.generators.angara_workload import Recipe, make_workload
 from simulation.workload.metrics import Schedule
 
 LOADS: Final = (0.6, 0.7)
-MINUTE: Final = 60 * MICROSECONDS
 ANY_NODES: Final = Variant("any free nodes (no torus)", "none")
 FURTHER: Final = (
     Variant("find-systems-mss, exact phi", "find-systems-mss", (("exact", True),)),
