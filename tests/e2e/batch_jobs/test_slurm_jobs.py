@@ -61,6 +61,12 @@ def reserve(cluster: EmulatedCluster, after: int = 0, user: str = ACCOUNT) -> No
     )  # fmt: skip
 
 
+def begin_now(cluster: EmulatedCluster, *jobs: str) -> None:
+    cluster.run("scontrol", "update", "ReservationName=ramp_r1", "StartTime=now")
+    for job in jobs:
+        cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+
+
 @pytest.mark.parametrize(("gres", "has"), [("gpu:t4:2", True), ("none", False)])
 def test_a_job_has_the_gpus_of_its_request_and_no_others(
     cluster: EmulatedCluster, job_on: Any, gres: str, has: bool
@@ -104,14 +110,15 @@ def test_a_job_is_found_by_its_name_and_not_submitted_again(cluster: EmulatedClu
 def test_a_waiting_job_that_the_system_has_lost_is_submitted_again_and_runs_once(
     cluster: EmulatedCluster, job_on: Any
 ) -> None:
-    reserve(cluster, after=60)
-    job = job_on("job-3", "echo run >> runs; cat runs", after=60)
+    reserve(cluster, after=300)
+    job = job_on("job-3", "echo run >> runs; cat runs", after=300)
     first = job.seen("submit")
     assert first["state"] == "queued"
     cluster.run("scontrol", "update", f"jobid={first['native_id']}", "jobname=lost")
     assert job.seen()["state"] == "unknown"
-    job.seen("submit")  # beside the first, which nobody can name any more
+    second = job.seen("submit")  # beside the first, which nobody can name any more
     assert len(cluster.run("squeue", "-h").splitlines()) == 2
+    begin_now(cluster, first["native_id"], second["native_id"])
     assert job.until("done")["exit_code"] == 0
     wait_for(lambda: not cluster.run("squeue", "-h").split(), "both jobs end")
     assert job.output() == "run\n"
@@ -130,15 +137,16 @@ def test_a_reservation_that_is_handed_over_a_moment_later_is_waited_for(cluster:
 
 def test_a_controller_that_is_away_leaves_the_job_in_doubt(cluster: EmulatedCluster, job_on: Any) -> None:
     """Killed between submission and start: neither lost nor run twice."""
-    reserve(cluster, after=90)
-    job = job_on("job-7", "echo run >> runs; cat runs", after=90)
-    job.seen("submit")
+    reserve(cluster, after=300)
+    job = job_on("job-7", "echo run >> runs; cat runs", after=300)
+    native = job.seen("submit")["native_id"]
     saved(cluster)
     cluster.processes["slurmctld"].kill()
     cluster.processes["slurmctld"].wait()
     assert "squeue" in job.ask("look_up")["error"]
     cluster.start_controller()
     wait_for(lambda: "error" not in job.ask("look_up"), "the controller answers")
+    begin_now(cluster, native)
     job.until("done")
     assert job.output("runs") == "run\n"
 

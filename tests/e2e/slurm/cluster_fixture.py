@@ -70,8 +70,11 @@ def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
 
 def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
     """The cluster as at its start: no jobs, no reservations, all nodes idle."""
-    with contextlib.suppress(ProcessLookupError):
-        cluster.processes["slurmctld"].send_signal(signal.SIGCONT)
+    controller = cluster.processes["slurmctld"]
+    if controller.poll() is None:
+        controller.send_signal(signal.SIGCONT)
+    else:  # the test that killed it has failed
+        cluster.start_controller()
 
     def idle() -> bool:
         with contextlib.suppress(subprocess.CalledProcessError):
