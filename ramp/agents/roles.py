@@ -26,6 +26,7 @@ from ramp.model.instant import iso
 from ramp.model.money import credits_text
 from ramp.protocol import progress as pr
 from ramp.protocol.directory.party import DirectoryParty, KnownAgent
+from ramp.protocol.outcome import QUOTED, RequestOutcome
 from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
@@ -69,14 +70,8 @@ class CommandedAgent(PartyAgent):
             watcher(progress)
 
 
-def ending_text(ended: pr.RequestEnded | pr.ChangeEnded) -> str:
-    """Return the outcome of a request or cancellation as a line for the log."""
-    if isinstance(ended, pr.ChangeEnded):
-        what = ended.outcome
-        cause = f"lost by the seller: {what.cause};" if what.cause else "cancelled,"
-        how = f"{cause} {credits_text(what.refund)} credits refunded" if what.done else f"not cancelled: {what.code}"
-        return f"{what.agreement_id} {how}"
-    outcome = ended.outcome
+def ending_text(outcome: RequestOutcome) -> str:
+    """Return the outcome of a request as a line for the log."""
     sold = ", ".join(f"unit {unit.unit} of {unit.offer.resource}" for unit in outcome.units) if outcome.cost else ""
     how = f"{sold} for {credits_text(outcome.cost)} credits" if sold else outcome.reason or "nothing was bought"
     return f"{outcome.request_id} {outcome.status}: {how}"
@@ -99,13 +94,6 @@ def tell_sale(sold: Agreement) -> None:
         cores=offer.cores,
         cost_minor_units=sold.cost,
     )
-
-
-def event_of(ended: pr.RequestEnded | pr.ChangeEnded) -> str:
-    """Return the kind of event for an outcome."""
-    if isinstance(ended, pr.RequestEnded):
-        return "request"
-    return "loss" if ended.outcome.cause else "cancellation"
 
 
 class UserAgent(ComparingAgent, CommandedAgent):
@@ -131,8 +119,10 @@ class UserAgent(ComparingAgent, CommandedAgent):
         return self.host.party
 
     def watch(self, progress: pr.Progress) -> None:
-        if isinstance(progress, pr.RequestEnded) or (isinstance(progress, pr.ChangeEnded) and progress.outcome.ends):
-            record(str(self.jid), event_of(progress), ending_text(progress))
+        if isinstance(progress, pr.RequestEnded):
+            record(str(self.jid), "request", ending_text(progress.outcome))
+        if isinstance(progress, pr.ChangeEnded) and progress.outcome.code != QUOTED:
+            record(str(self.jid), progress.outcome.kind, progress.outcome.sentence)
         if isinstance(progress, pr.UnitMoved):
             moved = f"{progress.agreement_id} was moved by {progress.resource} to {progress.placement}"
             record(str(self.jid), "move", moved, agreement_id=progress.agreement_id, request_id=progress.request_id)

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final
 
 from ramp.model.contents import Bid
-from ramp.model.instant import Duration, Instant
-from ramp.model.money import per_core_hour
+from ramp.model.instant import Duration, Instant, iso
+from ramp.model.money import credits_text, per_core_hour
 from ramp.model.offer import Offer, Refusal
 
 
@@ -189,3 +189,25 @@ class ChangeOutcome:
         """Why the seller gave the slot back; empty if its buyer did, or if the agreement continues."""
         by_seller = self.ends and self.done and self.code not in (ALREADY_CANCELLED, REFUND_ORDERED)
         return (self.detail or self.code) if by_seller else ""
+
+    @property
+    def kind(self) -> str:
+        """The event that it is in logs: `resize`, `loss` or `cancellation`."""
+        if not self.ends:
+            return "resize"
+        return "loss" if self.cause else "cancellation"
+
+    @property
+    def sentence(self) -> str:
+        """What became of the agreement, with the credits moved."""
+        back = f"{credits_text(self.refund)} credits refunded"
+        if self.cause:
+            how = f"lost by the seller: {self.cause}; {back}"
+        elif not self.done:
+            how = f"not {'cancelled' if self.ends else 'resized'}: {self.detail or self.code}"
+        elif self.ends:
+            how = f"cancelled{f' ({self.detail})' if self.detail else ''}, {back}"
+        else:
+            moved = f"{credits_text(self.charge)} credits paid" if self.charge else back
+            how = f"has {self.cores} cores until {iso(self.until)} from {iso(self.effective_at)} on, {moved}"
+        return f"{self.agreement_id} {how}"

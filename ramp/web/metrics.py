@@ -85,8 +85,8 @@ class Counted:
         self._refusals = counter("ramp_refusals", "Refusals received, by code (no_answer: silence).", "code")
         self._stages = counter("ramp_unit_stages", "Stages that units' purchases have reached.", "stage")
         self._cancelled = counter("ramp_cancellations", "Cancellations that have ended, by result.", "result")
-        self._paid = counter("ramp_paid_credits", "Credits paid for requests that were committed.")
-        self._refunded = counter("ramp_refunded_credits", "Credits that came back by cancellations.")
+        self._paid = counter("ramp_paid_credits", "Credits paid for requests and resizes.")
+        self._refunded = counter("ramp_refunded_credits", "Credits refunded for cancellations and resizes.")
         self._answer_s = histogram(
             "ramp_answer_seconds", "Time from the calls for proposals to a seller's answer.", ANSWER_BUCKETS_S
         )
@@ -118,10 +118,12 @@ class Counted:
                 self._rounds_of.observe(len(outcome.rounds))
                 self._request_s.observe(seconds(outcome.duration))
                 self._paid.inc(credits_of(outcome.cost))
-            case ChangeEnded(outcome=cancelled) if cancelled.ends:
-                result = "lost" if cancelled.cause else "done" if cancelled.done else "refused"
-                self._cancelled.labels(result).inc()
-                self._refunded.inc(credits_of(cancelled.refund))
+            case ChangeEnded(outcome=changed):
+                if changed.ends:
+                    self._cancelled.labels("lost" if changed.cause else "done" if changed.done else "refused").inc()
+                if changed.done:
+                    self._paid.inc(credits_of(changed.charge))
+                    self._refunded.inc(credits_of(changed.refund))
             case _:
                 pass
 

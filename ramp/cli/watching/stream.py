@@ -28,7 +28,7 @@ from ramp.errors import RampError
 from ramp.model.instant import SECOND, Instant, iso
 from ramp.model.money import credits_decimal
 from ramp.protocol import progress as pr
-from ramp.protocol.outcome import RequestOutcome
+from ramp.protocol.outcome import QUOTED, RequestOutcome
 from ramp.protocol.progress import RequestEnded
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import LOOK_S, MarketEvent, follow_events
@@ -235,27 +235,13 @@ def _auction(event: Event) -> tuple[str, str, dict[str, Any]] | None:
             return "moved", f"{event.agreement_id} was moved by {event.resource} to {event.placement}", fields
         case RequestEnded(outcome=outcome):
             return "ended", *_outcome(outcome)
-        case pr.ChangeEnded(outcome=cancelled) if cancelled.ends:
-            fields = {"agreement_id": cancelled.agreement_id, "done": cancelled.done}
-            fields |= {"refund": credits_decimal(cancelled.refund), "code": cancelled.code}
-            back = f"{amount_text(cancelled.refund)} refunded"
-            if cancelled.cause:
-                return "loss", f"{cancelled.agreement_id} lost by the seller: {cancelled.cause}; {back}", fields
-            how = (
-                f"{cancelled.detail or 'cancelled'}, {back}" if cancelled.done else f"not cancelled: {cancelled.detail}"
-            )
-            return "cancellation", f"{cancelled.agreement_id} {how}", fields
-        case pr.ChangeEnded(outcome=changed):
-            fields = {"agreement_id": changed.agreement_id, "amendment": changed.number, "done": changed.done}
-            fields |= {"cores": changed.cores, "refund": credits_decimal(changed.refund), "code": changed.code}
-            fields |= {"charge": credits_decimal(changed.charge)}
-            moved = f"{amount_text(changed.charge)} paid" if changed.charge else f"{amount_text(changed.refund)} back"
-            how = f"has {changed.cores} cores, {moved}"
-            return (
-                "resize",
-                f"{changed.agreement_id} {how if changed.done else f'not changed: {changed.detail}'}",
-                fields,
-            )
+        case pr.ChangeEnded(outcome=changed) if changed.code != QUOTED:
+            fields = {"agreement_id": changed.agreement_id, "done": changed.done, "code": changed.code}
+            fields["refund"] = credits_decimal(changed.refund)
+            if not changed.ends:
+                fields |= {"amendment": changed.number, "cores": changed.cores}
+                fields["charge"] = credits_decimal(changed.charge)
+            return changed.kind, changed.sentence, fields
         case _:
             return None
 

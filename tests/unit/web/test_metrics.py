@@ -91,6 +91,8 @@ TOLD = (
     RoundClosed("request-of-alice", FIRST, ((1, FIRST.bids[1]),), (("a", SECOND // 100), ("b", SECOND // 2)), 2),
     UnitAdvanced("request-of-alice", 1, "b", "settled"),
     RequestEnded(OUTCOME),
+    ChangeEnded(ChangeOutcome("agreement-of-alice", 0, False, code="quoted", charge=9900)),
+    ChangeEnded(ChangeOutcome("agreement-of-alice", 1, True, charge=250)),
     ChangeEnded(ChangeOutcome("agreement-of-alice", 0, True, refund=150, ends=True)),
 )
 
@@ -137,8 +139,8 @@ async def test_what_is_heard_is_counted():
     )
     assert found["ramp_unit_stages_total", "settled"] == 1
     assert (found["ramp_cancellations_total", "done"], found["ramp_refunded_credits_total",]) == (1, 1.5)
-    # 8 cores for an hour at 50 credits
-    assert found["ramp_paid_credits_total",] == 400
+    # 8 cores for an hour at 50 credits, and the change of their number
+    assert found["ramp_paid_credits_total",] == 402.5
     assert (found["ramp_auction_seconds_sum",], found["ramp_auction_seconds_count",]) == (3, 1)
     assert (found["ramp_round_seconds_bucket", "0.5"], found["ramp_round_seconds_bucket", "1.0"]) == (0, 1)
     assert (found["ramp_auction_rounds_sum",], found["ramp_answer_seconds_count",]) == (2, 2)
