@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +44,7 @@ from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.joining.authority import Authority, OfficeAuthority, SiteRevocations
+from ramp.runtime.joining.authority import Authority, SiteRevocations
 from ramp.runtime.joining.register import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -58,8 +57,6 @@ from ramp.xmpp.settings import TransportSettings
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease
     from ramp.runtime.ledger.store import LedgerStore
-
-_log = logging.getLogger(__name__)
 
 AnAgent = TypeVar("AnAgent", bound=PartyAgent)
 
@@ -179,10 +176,7 @@ class PartyBuilder:
     def _office(self, name: str) -> PartyAgent:
         settings = self.config.enrolment
         assert settings is not None, "the name comes from these settings"
-        keys = KeyStore(self.state.keys)
-        authority = OfficeAuthority(
-            Authority(keys, Register(self.state.invitations)), keys, settings.revocations_days * DAY, _log.error
-        )
+        authority = Authority(self.state, settings.revocations_days * DAY)
         party = EnrolmentOffice(
             self.config.address(name),
             per_sender=settings.attempts_per_sender_per_minute,

@@ -32,8 +32,8 @@ from ramp.model.money import credits_of
 from ramp.model.seal import Role
 from ramp.options import Bounds, checked, read_argument
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.joining.authority import DAYS_DEFAULT, invite_party
 from ramp.runtime.joining.invitations import Invitation
-from ramp.runtime.joining.inviting import DAYS_DEFAULT, invite_party
 from ramp.runtime.state_folder import StateFolder, state_folder
 from ramp.xmpp.address import account_problem
 

@@ -161,7 +161,6 @@ READERS: tuple[Callable[[x509.Certificate], object], ...] = (
     certificates.identity_of,
     certificates.role_of,
     certificates.key_of,
-    certificates.check_key,
     lambda certificate: certificates.check_validity(certificate, NOW),
 )
 

@@ -24,12 +24,10 @@ from ramp.model.money import exact_credits
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
-from ramp.runtime.joining.authority import Authority
+from ramp.runtime.joining.authority import DAYS_DEFAULT, Authority
 from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
-from ramp.runtime.joining.inviting import DAYS_DEFAULT
 from ramp.runtime.joining.register import Entry, Register
 from ramp.runtime.joining.requests import issued_text, read_request
-from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -173,7 +171,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
     """
     now = SystemClock().now()
     asked = read_request(click.open_file(str(request)).read(), str(request))
-    authority = Authority(KeyStore(state.keys), Register(state.invitations))
+    authority = Authority(state)
     issued = authority.issue(asked, now)
     entry = authority.register.entries()[asked.invitation_id]
     name = entry.invitation.name
@@ -196,7 +194,7 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
     balance.
     """
     now = SystemClock().now()
-    revoked = Authority(KeyStore(state.keys), Register(state.invitations)).revoke(invited, now, reason)
+    revoked = Authority(state).revoke(invited, now, reason)
     for entry in revoked:
         why = f": {reason}" if reason else ""
         add_line(

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -30,14 +30,13 @@ from ramp.model.seal import Role
 IDENTITY_SCHEME: Final = "xmpp:"
 """Scheme of the URI that names a party."""
 
-RSA_BITS_MIN: Final = 2048
-"""Shortest RSA key accepted (NIST SP 800-131A)."""
-
 CERTIFICATE_BYTES_MAX: Final = 8_192
-"""Longest certificate accepted; one with an RSA key of 4096 bits has about 1 500 bytes."""
+"""Longest certificate accepted; one of this program has about 600."""
 
-PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
-PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
+PrivateKey = ec.EllipticCurvePrivateKey
+"""The keys that RAMP makes, of P-256."""
+
+PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 
 UNREADABLE: Final = (
     ValueError,
@@ -201,35 +200,17 @@ def check_validity(certificate: x509.Certificate, now: Instant) -> None:
 
 
 def key_of(certificate: x509.Certificate) -> PublicKey:
-    """Return the public key, if it is strong: P-256, Ed25519, or RSA of at least 2048 bits.
-
-    Raises:
-        SignatureInvalid: if it is weaker, of another kind, or unreadable.
-    """
+    """Return the public key, of P-256 or Ed25519; `SignatureInvalid` if it is of another kind, or unreadable."""
     try:
         key = certificate.public_key()
     except UNREADABLE as error:
         raise SignatureInvalid(f"certificate {serial_text(certificate)} has an unreadable key: {error}") from error
-    if isinstance(key, rsa.RSAPublicKey):
-        if key.key_size < RSA_BITS_MIN:
-            raise SignatureInvalid(f"RSA key too short: got {key.key_size} bits, expected at least {RSA_BITS_MIN}")
-        return key
     if isinstance(key, ed25519.Ed25519PublicKey):
         return key
     if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):
         return key
     kind = key.curve.name if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
-    raise SignatureInvalid(f"unsupported key: got {kind}, expected P-256, RSA or Ed25519")
-
-
-def check_key(certificate: x509.Certificate) -> None:
-    """Check that the public key is strong and one for XML signatures, whose profile has P-256 and RSA only.
-
-    Raises:
-        SignatureInvalid: if it is weaker or of another kind.
-    """
-    if isinstance(key_of(certificate), ed25519.Ed25519PublicKey):
-        raise SignatureInvalid("an Ed25519 key seals messages but cannot sign documents; use P-256 or RSA")
+    raise SignatureInvalid(f"unsupported key: got {kind}, expected P-256 or Ed25519")
 
 
 CERTIFICATES_CHECKED_MAX: Final = 4096

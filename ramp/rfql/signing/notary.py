@@ -24,7 +24,7 @@ from ramp.rfql import documents
 from ramp.rfql.record import INSTANT, NO_PROOFS
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import CertifiedParty, PrivateKey, Trust
-from ramp.rfql.signing.signature import check_profile, sign_text, signature_of, verify_bytes
+from ramp.rfql.signing.signature import METHOD, check_profile, sign_text, signature_of, verify_bytes
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import Element, check_size, parse_wire, root_name
 
@@ -126,13 +126,13 @@ class PublicNotary:
     def _verify_level(
         self, element: Element, document: bytes, levels: int, now: Instant
     ) -> tuple[Element, CertifiedParty]:
-        parts = check_profile(signature_of(element, levels))
-        party = self._trust.check(parts.certificate, now)
+        certificate = check_profile(signature_of(element, levels))
+        party = self._trust.check(certificate, now)
         serial = certificates.serial_text(party.certificate)
         self._tell(f"certificate {serial} of {party.name}: {self._trust.standing()}")
-        content = verify_bytes(document, parts, now)
+        content = verify_bytes(document, certificate, now)
         assert content.tag == element.tag, "URI='' covers the whole document"
-        self._tell(f"signature of {party.name} over the whole {etree.QName(element).localname} ({parts.method.name})")
+        self._tell(f"signature of {party.name} over the whole {etree.QName(element).localname} ({METHOD.name})")
         return content, party
 
     def _check_party(self, signer: CertifiedParty, party: str, role: Role) -> None:

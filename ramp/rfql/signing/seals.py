@@ -21,9 +21,7 @@ The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo 
 The last two lines follow the sealed bytes in the text form, which is kept and passed on. A value cannot hold a line
 break, so a text can be read in one way only; every reader writes it again and compares.
 
-Signatures: ECDSA over P-256 with SHA-256 (DER), Ed25519 (RFC 8032), or RSASSA-PSS with SHA-256 and a salt of 32 bytes.
-PSS, not the PKCS #1 v1.5 of the XML signatures: RFC 8017 section 8 requires it of new applications, and a signature of
-one kind can never pass for the other even with the same key.
+Signatures: ECDSA over P-256 with SHA-256 (DER); those of other programs may be Ed25519 (RFC 8032).
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ import binascii
 from dataclasses import dataclass, fields
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.errors import SAME_VERSION, DocumentError, SealInvalid, wrong_version
 from ramp.model import contents, instant
@@ -67,7 +65,7 @@ HEADER_CHARACTERS_MAX: Final = 1_000
 """Longest header value; identifiers and names have 200 characters at most."""
 
 SIGNATURE_BYTES_MAX: Final = 1_024
-"""Longest signature: that of an RSA key of 8192 bits."""
+"""Longest signature accepted."""
 
 TEXT_BYTES_MAX: Final = DOCUMENT_BYTES_MAX + 4 * HEADER_CHARACTERS_MAX * len(HEADERS) + 2 * CERTIFICATE_BYTES_MAX
 """Longest sealed message as text: the longest document and everything around it."""
@@ -159,11 +157,9 @@ class SealedText:
         try:
             if isinstance(key, ec.EllipticCurvePublicKey):
                 key.verify(signature, data, _ECDSA)
-            elif isinstance(key, rsa.RSAPublicKey):
-                key.verify(signature, data, _PSS, _SHA256)
             else:
                 key.verify(signature, data)
-        except (InvalidSignature, UnsupportedAlgorithm, ValueError) as error:
+        except InvalidSignature as error:
             raise SealInvalid(f"the seal does not fit the message from {shown(self.sender)}") from error
 
 
@@ -192,9 +188,7 @@ def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
     )
 
 
-_SHA256: Final = hashes.SHA256()
-_ECDSA: Final = ec.ECDSA(_SHA256)
-_PSS: Final = padding.PSS(mgf=padding.MGF1(_SHA256), salt_length=hashes.SHA256.digest_size)
+_ECDSA: Final = ec.ECDSA(hashes.SHA256())
 
 
 def check_header(name: str, value: str) -> None:
@@ -211,14 +205,7 @@ def check_header(name: str, value: str) -> None:
 
 def sign(part: str, key: PrivateKey) -> str:
     """Return the signature over a sealed part, in base64."""
-    data = part.encode()
-    if isinstance(key, ec.EllipticCurvePrivateKey):
-        signature = key.sign(data, _ECDSA)
-    elif isinstance(key, rsa.RSAPrivateKey):
-        signature = key.sign(data, _PSS, _SHA256)
-    else:
-        signature = key.sign(data)
-    return pack(signature)
+    return pack(key.sign(part.encode(), _ECDSA))
 
 
 def pack(data: bytes) -> str:

@@ -1,20 +1,18 @@
 """Make one XML signature, or check it against the market's narrow profile (W3C XML Signature 1.1 through signxml).
 
-Profile: enveloped, the whole document (URI=""), exclusive canonicalisation, ECDSA with P-256 or RSA with at least 2048
-bits, SHA-256 throughout, only one X.509 certificate in the key info. The check returns only the tree that was rebuilt
-from the signed bytes, so that callers read signed content only (against signature wrapping).
+Profile: enveloped, the whole document (URI=""), exclusive canonicalisation, ECDSA with P-256, SHA-256 throughout, only
+one X.509 certificate in the key info. The check returns only the tree that was rebuilt from the signed bytes, so that
+callers read signed content only (against signature wrapping).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
 from lxml import etree
 from signxml import (
     CanonicalizationMethod,
@@ -29,31 +27,15 @@ from signxml.exceptions import SignXMLException
 from ramp.errors import SignatureInvalid
 from ramp.model import instant
 from ramp.model.instant import Instant
-from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey, check_key, load
+from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey, load
 from ramp.rfql.xml.namespaces import SIGNATURE
 from ramp.rfql.xml.parser import Element, parse_wire
 
 EXCLUSIVE: Final = "http://www.w3.org/2001/10/xml-exc-c14n#"
 ENVELOPED: Final = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 SHA256: Final = "http://www.w3.org/2001/04/xmlenc#sha256"
-METHODS: Final = {
-    "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256": SignatureMethod.ECDSA_SHA256,
-    "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256": SignatureMethod.RSA_SHA256,
-}
+METHOD: Final = SignatureMethod.ECDSA_SHA256
 TAG: Final = f"{{{SIGNATURE}}}Signature"
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureParts:
-    """A signature in an acceptable form; nothing is verified yet.
-
-    Attributes:
-        certificate: the signer's, from the key info.
-        method: the signature algorithm.
-    """
-
-    certificate: x509.Certificate
-    method: SignatureMethod
 
 
 def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> str:
@@ -61,13 +43,11 @@ def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> 
 
     Args:
         document: XML text.
-        key: the signer's private key, P-256 or RSA.
+        key: the signer's private key.
         certificate: the signer's certificate, which goes into the signature.
     """
-    check_key(certificate)
-    method = SignatureMethod.ECDSA_SHA256 if isinstance(key, ec.EllipticCurvePrivateKey) else SignatureMethod.RSA_SHA256
     signer = XMLSigner(
-        signature_algorithm=method,
+        signature_algorithm=METHOD,
         digest_algorithm=DigestAlgorithm.SHA256,
         c14n_algorithm=CanonicalizationMethod.EXCLUSIVE_XML_CANONICALIZATION_1_0,
     )
@@ -95,8 +75,8 @@ def signature_of(root: Element, levels: int) -> Element:
     return root[-1]
 
 
-def check_profile(signature: Element) -> SignatureParts:
-    """Check a signature's form against the profile.
+def check_profile(signature: Element) -> x509.Certificate:
+    """Check a signature's form against the profile, and return the signer's certificate in it, unverified.
 
     Raises:
         SignatureInvalid: naming the part that is not allowed.
@@ -106,6 +86,7 @@ def check_profile(signature: Element) -> SignatureParts:
     transforms, digest, _ = _children(reference, "Transforms", "DigestMethod", "DigestValue")
     steps = _children(transforms, "Transform", "Transform")
     _algorithm(canonical, EXCLUSIVE)
+    _algorithm(method, METHOD.value)
     _algorithm(digest, SHA256)
     for step, algorithm in zip(steps, (ENVELOPED, EXCLUSIVE), strict=True):
         _algorithm(step, algorithm)
@@ -113,8 +94,7 @@ def check_profile(signature: Element) -> SignatureParts:
         raise SignatureInvalid("the Reference must cover the whole document (URI='' and no other attribute)")
     (data,) = _children(key_info, "X509Data")
     (text,) = _children(data, "X509Certificate")
-    certificate = _load_certificate(text.text or "")
-    return SignatureParts(certificate, METHODS[_algorithm(method, *METHODS)])
+    return _load_certificate(text.text or "")
 
 
 def _children(parent: Element, *names: str) -> list[Element]:
@@ -129,12 +109,11 @@ def _children(parent: Element, *names: str) -> list[Element]:
     return found
 
 
-def _algorithm(element: Element, *allowed: str) -> str:
+def _algorithm(element: Element, expected: str) -> None:
     algorithm = element.get("Algorithm", "")
-    if algorithm not in allowed or len(element.attrib) != 1 or len(element) != 0:
+    if algorithm != expected or len(element.attrib) != 1 or len(element) != 0:
         name = etree.QName(element).localname
-        raise SignatureInvalid(f"unaccepted {name}: got {algorithm!r}, expected {' or '.join(allowed)}")
-    return algorithm
+        raise SignatureInvalid(f"unaccepted {name}: got {algorithm!r}, expected {expected}")
 
 
 def _load_certificate(text: str) -> x509.Certificate:
@@ -146,7 +125,7 @@ def _load_certificate(text: str) -> x509.Certificate:
         raise SignatureInvalid(f"X509Certificate is no certificate: {error}") from error
 
 
-def verify_bytes(document: bytes, parts: SignatureParts, now: Instant) -> Element:
+def verify_bytes(document: bytes, certificate: x509.Certificate, now: Instant) -> Element:
     """Verify the signature over a whole document with the certificate in it, and return the signed element.
 
     The notary first decides whether to trust that certificate. The element is rebuilt from the signed bytes, without
@@ -154,23 +133,22 @@ def verify_bytes(document: bytes, parts: SignatureParts, now: Instant) -> Elemen
 
     Args:
         document: the document with its signature as the root's child.
-        parts: result of `check_profile`.
+        certificate: result of `check_profile`.
         now: when the certificate must hold.
 
     Raises:
         SignatureInvalid: if the signature or digest does not fit.
     """
-    check_key(parts.certificate)
     config = SignatureConfiguration(
         require_x509=True,
         location="./",
         expect_references=1,
-        signature_methods=frozenset({parts.method}),
+        signature_methods=frozenset({METHOD}),
         digest_algorithms=frozenset({DigestAlgorithm.SHA256}),
         verification_time=instant.to_datetime(now),
     )
     try:
-        result = XMLVerifier().verify(document, x509_cert=parts.certificate, expect_config=config)
+        result = XMLVerifier().verify(document, x509_cert=certificate, expect_config=config)
     except (SignXMLException, etree.LxmlError, InvalidSignature, OverflowError, *UNREADABLE) as error:
         raise SignatureInvalid(f"the signature does not verify: {error}") from error
     signed: Element | None = result.signed_xml

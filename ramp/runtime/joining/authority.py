@@ -1,15 +1,16 @@
-"""The market's authority for invited parties: issues certificates on request, once for each invitation.
+"""The market's authority for invited parties: invites, and issues certificates on request, once for each invitation.
 
 Certificates are on disk before they are sent. A repeated request gets the same certificate, so a lost answer does no
-harm; a request with another key is refused, even if its sender has the invitation. `OfficeAuthority` and
-`SiteRevocations` answer questions of `ramp.protocol.enrolment` at once, as guests of a host.
+harm; a request with another key is refused, even if its sender has the invitation. `Authority` and `SiteRevocations`
+answer questions of `ramp.protocol.enrolment` at once, as guests of a host.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
@@ -30,32 +31,40 @@ from ramp.protocol.enrolment.authority import (
     RevocationsRead,
 )
 from ramp.rfql.signing import certificates
+from ramp.runtime.configuration.sites import EnrolmentConfig
+from ramp.runtime.configuration.values import SwarmConfig
+from ramp.runtime.configuration_changes.audit_log import add_line, own_name
+from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.account_tokens import draw_token, token_digest
 from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
 from ramp.runtime.joining.register import Entry, Grant, Register, revoked
 from ramp.runtime.joining.requests import Requested, check_request
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
+from ramp.runtime.state_folder import StateFolder
 from ramp.text import IDENTIFIER
 
 RENEW_BEFORE: Final[Duration] = 60 * DAY
 """A repeated request gets a new certificate for the same key if the current one expires within this time."""
 
-LIST_LIFETIME: Final[Duration] = 7 * DAY
-"""Validity of a revocation list signed together with a certificate."""
+DAYS_DEFAULT: Final = 7
+"""Validity of an invitation and of a revocation list in days."""
+
+_log = logging.getLogger(__name__)
 
 
 class Authority:
     """Issues certificates to invited parties and revokes them.
 
     Args:
-        keys: the market's keys; only a store with the CA's key issues certificates.
-        register: the register of invitations.
+        state: the market's state folder; only one with the CA's key issues certificates.
+        lifetime: validity of a revocation list.
     """
 
-    def __init__(self, keys: KeyStore, register: Register) -> None:
-        self._keys = keys
-        self.register = register
+    def __init__(self, state: StateFolder, lifetime: Duration = DAYS_DEFAULT * DAY) -> None:
+        self._keys = KeyStore(state.keys)
+        self._lifetime = lifetime
+        self.register = Register(state.invitations)
 
     def invite(
         self,
@@ -125,7 +134,7 @@ class Authority:
             if grant is None or certificates.valid_until(_certificate(grant.certificate)) - now < RENEW_BEFORE:
                 grant = self._granted(entry.invitation, requested, now)
                 entries[asked.invitation_id] = replace(entry, grant=grant)
-        signed = self._keys.sign_revocations(now, LIST_LIFETIME)
+        signed = self._keys.sign_revocations(now, self._lifetime)
         return EnrolmentGranted(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
 
     def revoke(self, named: str, now: Instant, reason: str) -> list[Entry]:
@@ -184,35 +193,18 @@ class Authority:
         self._keys.keep_certificate(name, certificate)
         return Grant(now, requested.key_fingerprint, _pem(certificate), server)
 
-
-class OfficeAuthority:
-    """The market's authority for its enrolment office.
-
-    Args:
-        authority: issues certificates.
-        keys: keys of the market.
-        lifetime: validity of a revocation list.
-        complain: called with problems that prevent an answer.
-    """
-
-    def __init__(
-        self, authority: Authority, keys: KeyStore, lifetime: Duration, complain: Callable[[str], None]
-    ) -> None:
-        self._authority = authority
-        self._keys = keys
-        self._lifetime = lifetime
-        self._complain = complain
+    # -- questions of the enrolment office -----------------------------------------------------------------------
 
     def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer | None:
         """Answer; refuse a request with a problem, and answer a question for a missing list with none."""
         match question:
             case JudgeRequest(call_id, request):
                 try:
-                    return RequestJudged(call_id, self._authority.issue(request, now))
+                    return RequestJudged(call_id, self.issue(request, now))
                 except EnrolmentRefused as error:
                     return RequestJudged(call_id, RequestRefused(request.invitation_id, error.code, error.detail))
                 except ConfigurationError as error:
-                    self._complain(str(error))
+                    _log.error("%s", error)
                     denied = RequestRefused(
                         request.invitation_id, "not_now", "the enrolment office cannot issue certificates now"
                     )
@@ -223,11 +215,11 @@ class OfficeAuthority:
 
     def _read(self, now: Instant) -> RevocationsRead:
         try:
-            members = tuple(entry.invitation.name for entry in self._authority.register.members())
+            members = tuple(entry.invitation.name for entry in self.register.members())
             signed = self._keys.sign_revocations(now, self._lifetime)
             lines = self._keys.revocations()
         except ConfigurationError as error:
-            self._complain(str(error))
+            _log.error("%s", error)
             return RevocationsRead(0, "")
         current = {name: self._keys.certificate_on_file(name) for name in members}
         revoked = {name for name, found in current.items() if found is not None and self._keys.is_revoked(found)}
@@ -254,6 +246,105 @@ class SiteRevocations:
         except (DocumentError, ConfigurationError) as error:
             return RevocationsKept(0, 0, str(error))
         return RevocationsKept(kept.number, kept.expires_at)
+
+
+def invite_party(
+    state: StateFolder,
+    config_file: Path,
+    server_address: str,
+    now: Instant,
+    name: str,
+    role: Role,
+    *,
+    days: int = DAYS_DEFAULT,
+    deposit: int = 0,
+    overdraft: int = 0,
+    server: bool | None = None,
+) -> Invitation:
+    """Invite a party into the market, and add a line to the audit log.
+
+    Args:
+        state: of the market.
+        config_file: with which it was started.
+        server_address: of its XMPP server, `HOST:PORT`.
+        now: the current time.
+        name: full name, `agent@site.example`, in canonical form.
+        role: user or resource.
+        days: validity.
+        deposit: opening credit in minor units; of users only.
+        overdraft: how far below 0 the balance may go, in minor units; of users only.
+        server: whether the site's XMPP server is certified too; by default for the first party of a domain.
+
+    Raises:
+        ConfigurationError: if the name is taken, or the market cannot invite that party.
+    """
+    config = running_config(config_file, state)
+    authority = Authority(state)
+    local, _, domain = name.rpartition("@")
+    _check(config, local, domain)
+    at_home = domain == config.domain
+    if server and at_home:
+        raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
+    external = config.server.kind == "external"
+    addresses = tuple(f"{host}:{port}" for host, port in config.server.addresses) if external else (server_address,)
+    drafted = Invitation(
+        invitation_id="",
+        name=name,
+        role=role,
+        ends_at=now + days * DAY,
+        market=config.domain,
+        servers=addresses,
+        server_ca=_server_ca(config, state),
+        ca="",
+        enrolment=(config.enrolment or EnrolmentConfig()).name,
+        bank=config.bank,
+        directory=config.directory,
+        directories=len(config.directory_names),
+        keeper=config.keeper,
+        account=local if at_home else "",
+        certifies_server=not at_home and not _certified(authority.register, domain, now) if server is None else server,
+        signed_offers=config.signed_offers,
+        secret="",
+    )
+    made = authority.invite(
+        drafted,
+        now,
+        deposit=deposit,
+        credit_limit=overdraft,
+        account_token=not external,
+    )
+    add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
+    return made
+
+
+def _check(config: SwarmConfig, local: str, domain: str) -> None:
+    if config.site is not None:
+        market = config.site.market
+        raise ConfigurationError(f"this site has joined {market}; only that market's keeper can invite")
+    if domain != config.domain and config.federation is None and not config.server.federation:
+        raise ConfigurationError(
+            f"the market's server cannot reach a server of {domain}; add a table [federation] (for an external "
+            "server: federation = true)",
+            path=config.path,
+        )
+    if domain == config.domain and (local in config.roles() or local in config.server.accounts):
+        raise ConfigurationError(f"{local} already exists in this market; choose another name")
+
+
+def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
+    """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
+    path = config.server.ca_file
+    if config.server.kind != "external":
+        path = state.keys / "ca.pem" if config.federation is not None else state.server / "tls" / "ca.pem"
+    return "" if path is None else path.read_text("ascii")
+
+
+def _certified(register: Register, domain: str, now: Instant) -> bool:
+    return any(
+        entry.invitation.domain == domain and entry.invitation.certifies_server
+        for entry in register.entries().values()
+        if entry.state(now) in ("open", "enrolled")
+    )
 
 
 def _pem(certificate: x509.Certificate) -> str:

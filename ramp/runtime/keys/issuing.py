@@ -8,7 +8,7 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from ramp.errors import ConfigurationError
@@ -144,14 +144,6 @@ def key_usage(*, issues: bool, commits: bool = False) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
-
-
-def kind_of(certificate: x509.Certificate) -> str:
-    """Return the kind of a key for people: `P-256`, `RSA-3072` or `Ed25519`."""
-    key = certificate.public_key()
-    if isinstance(key, ed25519.Ed25519PublicKey):
-        return "Ed25519"
-    return f"RSA-{key.key_size}" if isinstance(key, rsa.RSAPublicKey) else "P-256"
 
 
 def read_key(path: Path) -> ec.EllipticCurvePrivateKey:

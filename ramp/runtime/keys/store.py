@@ -54,7 +54,6 @@ class CertificateEntry:
         name: its party.
         role: certified role.
         serial: serial number in hexadecimal.
-        key_kind: `P-256`, `RSA-3072` or `Ed25519`.
         fingerprint: SHA-256 of the certificate in hexadecimal pairs.
         valid_from: start of validity.
         valid_until: end of validity.
@@ -65,7 +64,6 @@ class CertificateEntry:
     name: str
     role: Role
     serial: str
-    key_kind: str
     fingerprint: str
     valid_from: Instant
     valid_until: Instant
@@ -261,7 +259,6 @@ class KeyStore:
                     name=name,
                     role=certificates.role_of(certificate),
                     serial=serial,
-                    key_kind=issuing.kind_of(certificate),
                     fingerprint=certificates.fingerprint(certificate),
                     valid_from=certificates.valid_from(certificate),
                     valid_until=certificates.valid_until(certificate),

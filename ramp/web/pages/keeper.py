@@ -21,7 +21,7 @@ from ramp.model.contents.accounts import TransferKind
 from ramp.model.instant import HOUR, to_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.joining.inviting import DAYS_DEFAULT
+from ramp.runtime.joining.authority import DAYS_DEFAULT
 from ramp.web.levels import Levels, Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw

@@ -7,7 +7,6 @@ from ramp.model.instant import DAY, Instant, from_iso
 from ramp.model.seal import Role
 from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import Invitation
-from ramp.runtime.joining.register import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
@@ -54,4 +53,4 @@ def market_in(folder: Path, now: Instant = NOW) -> Market:
     state = StateFolder(folder)
     keys = KeyStore(state.keys)
     keys.create_ca(now)
-    return Market(state, keys, Authority(keys, Register(state.invitations)))
+    return Market(state, keys, Authority(state))

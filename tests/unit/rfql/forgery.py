@@ -1,6 +1,7 @@
 """Forging signed documents: any algorithm, any option, any certificate; and a verifier that would be taken in."""
 
 from dataclasses import replace
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -41,7 +42,7 @@ class WeakSigner(XMLSigner):
 
 def sign_with(
     document: str,
-    key: PrivateKey | bytes,
+    key: Any,
     certificate: x509.Certificate,
     method: SignatureMethod = SignatureMethod.ECDSA_SHA256,
     digest: DigestAlgorithm = DigestAlgorithm.SHA256,
@@ -56,7 +57,7 @@ def sign_with(
 
 def certificate_for(
     store: KeyStore,
-    key: PrivateKey,
+    key: Any,
     now: Instant,
     *,
     names: tuple[str, ...] = (USER,),

@@ -5,19 +5,17 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from ramp.errors import ConfigurationError, SealInvalid, SignatureInvalid
+from ramp.errors import ConfigurationError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
-from ramp.rfql.signing.certificates import PrivateKey
-from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CA_LIFETIME, KeyStore, load_ca_certificates
 from tests.unit.rfql.conftest import NOW, USER
-from tests.unit.rfql.forgery import certificate_for, text_of
+from tests.unit.rfql.forgery import text_of
 
 QUERY = Message(
     Performative.QUERY_REF, USER, "bank@localhost", "query-1", contents.AccountQuery("n-1", USER), "query-1-1"
@@ -150,13 +148,13 @@ def test_inventory_tells_state_and_expiry(keys: KeyStore) -> None:
     keys.renew(USER, NOW + HOUR)
     keys.issue("carol@localhost", Role.USER, NOW)
     keys.revoke("carol@localhost", NOW, "left")
-    rows = [(e.name, e.state, e.current, e.key_kind) for e in keys.inventory(NOW + 2 * DAY)]
+    rows = [(e.name, e.state, e.current) for e in keys.inventory(NOW + 2 * DAY)]
     assert {e.role for e in keys.inventory(NOW)} == {Role.USER}
     assert rows == [
-        (USER, "valid", False, "P-256"),
-        (USER, "valid", True, "P-256"),
-        ("bob@localhost", "expired", True, "P-256"),
-        ("carol@localhost", "revoked", True, "P-256"),
+        (USER, "valid", False),
+        (USER, "valid", True),
+        ("bob@localhost", "expired", True),
+        ("carol@localhost", "revoked", True),
     ]
     assert {e.state for e in keys.inventory(NOW - DAY)} == {"not yet valid", "revoked"}
     bob = next(e for e in keys.inventory(NOW) if e.name == "bob@localhost")
@@ -280,18 +278,3 @@ def test_renewal_keeps_the_role(keys: KeyStore) -> None:
     keys.issue(USER, Role.KEEPER, NOW)
     assert certificates.role_of(keys.renew(USER, NOW)) is Role.KEEPER
     assert certificates.role_of(keys.renew(USER, NOW, new_key=True)) is Role.KEEPER
-
-
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [(rsa.generate_private_key(65537, 2048), "RSA-2048"), (ed25519.Ed25519PrivateKey.generate(), "Ed25519")],
-    ids=["rsa", "ed25519"],
-)
-def test_keys_of_other_makers_are_named_and_ed25519_signs_no_documents(
-    keys: KeyStore, key: PrivateKey, kind: str
-) -> None:
-    certificate = certificate_for(keys, key, NOW)
-    assert issuing.kind_of(certificate) == kind
-    if kind == "Ed25519":
-        with pytest.raises(SignatureInvalid, match="cannot sign documents"):
-            certificates.check_key(certificate)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from signxml import SignatureConfiguration, XMLVerifier
 
 from ramp.errors import CertificateExpired, DocumentError, SignatureInvalid, SignerUnknown
@@ -36,13 +36,6 @@ def test_genuine_documents_are_accepted(
     twice = resource_notary.sign(once, NOW)
     assert verifier.verify(once.document, NOW) == Signed(body, (USER,), once.document)
     assert verifier.verify(twice.document, NOW) == Signed(body, (USER, RESOURCE), twice.document)
-
-
-def test_rsa_signature_is_accepted(verifier: XmlNotary, store: KeyStore, body: str) -> None:
-    key = rsa.generate_private_key(65537, 2048)
-    document = sign_text(body, key, certificate_for(store, key, NOW))
-    assert "rsa-sha256" in document
-    assert verifier.verify(document, NOW).signers == (USER,)
 
 
 # Changed content
