@@ -31,7 +31,6 @@ def _fields(store: KeyStore) -> Fields[CertificateEntry]:
         Field("role", "Role", lambda entry: entry.role),
         Field("state", "State", lambda entry: entry.state, text=_state_text),
         Field("current", "", lambda entry: entry.current),
-        Field("key", "Key", lambda _: "P-256"),
         Field("serial", "Serial", lambda entry: entry.serial),
         Field("fingerprint", "Fingerprint", lambda entry: entry.fingerprint),
         Field("valid_from", "", lambda entry: entry.valid_from, MOMENT),
@@ -45,7 +44,6 @@ LISTED: Final[Fields[CertificateEntry]] = Fields(
     Field("", "Name", lambda entry: entry.name),
     Field("", "Role", lambda entry: entry.role),
     Field("", "State", lambda entry: entry.state),
-    Field("", "Key", lambda _: "P-256"),
     Field("", "Valid until", lambda entry: entry.valid_until, MOMENT),
     Field("", "Serial", lambda entry: entry.serial),
 )

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -36,7 +36,7 @@ CERTIFICATE_BYTES_MAX: Final = 8_192
 PrivateKey = ec.EllipticCurvePrivateKey
 """The keys that RAMP makes, of P-256."""
 
-PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
+PublicKey = ec.EllipticCurvePublicKey
 
 UNREADABLE: Final = (
     ValueError,
@@ -200,17 +200,15 @@ def check_validity(certificate: x509.Certificate, now: Instant) -> None:
 
 
 def key_of(certificate: x509.Certificate) -> PublicKey:
-    """Return the public key, of P-256 or Ed25519; `SignatureInvalid` if it is of another kind, or unreadable."""
+    """Return the public key, of P-256; `SignatureInvalid` if it is of another kind, or unreadable."""
     try:
         key = certificate.public_key()
     except UNREADABLE as error:
         raise SignatureInvalid(f"certificate {serial_text(certificate)} has an unreadable key: {error}") from error
-    if isinstance(key, ed25519.Ed25519PublicKey):
-        return key
     if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):
         return key
     kind = key.curve.name if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
-    raise SignatureInvalid(f"unsupported key: got {kind}, expected P-256 or Ed25519")
+    raise SignatureInvalid(f"unsupported key: got {kind}, expected P-256")
 
 
 CERTIFICATES_CHECKED_MAX: Final = 4096

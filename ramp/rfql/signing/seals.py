@@ -21,7 +21,7 @@ The sealed bytes are, in UTF-8, a first line that no XML signature's SignedInfo 
 The last two lines follow the sealed bytes in the text form, which is kept and passed on. A value cannot hold a line
 break, so a text can be read in one way only; every reader writes it again and compares.
 
-Signatures: ECDSA over P-256 with SHA-256 (DER); those of other programs may be Ed25519 (RFC 8032).
+Signatures: ECDSA over P-256 with SHA-256 (DER).
 """
 
 from __future__ import annotations
@@ -155,10 +155,7 @@ class SealedText:
         signature = _unpacked("signature", self.signature, SIGNATURE_BYTES_MAX)
         data = check_size(self.sealed_part(), limit=TEXT_BYTES_MAX)
         try:
-            if isinstance(key, ec.EllipticCurvePublicKey):
-                key.verify(signature, data, _ECDSA)
-            else:
-                key.verify(signature, data)
+            key.verify(signature, data, _ECDSA)
         except InvalidSignature as error:
             raise SealInvalid(f"the seal does not fit the message from {shown(self.sender)}") from error
 
