@@ -13,6 +13,7 @@ import hmac
 import secrets
 from collections import Counter as Sums
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from ramp.client.machine_state import MachineState
 from ramp.control.events import Event
@@ -143,20 +145,17 @@ def credits_of(minor_units: int) -> float:
     return minor_units / MINOR_UNITS_PER_CREDIT
 
 
-class LevelsCollector(Collector):
-    """Exports the latest levels; set `levels` before each collection."""
+@dataclass(frozen=True, slots=True)
+class AllMetrics(Collector):
+    """What has been counted, and the state of the market."""
 
-    def __init__(self) -> None:
-        self.levels = Levels()
-
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing, so that registration collects no values."""
-        return ()
+    counted: CollectorRegistry
+    levels: Levels
 
     def collect(self) -> Iterator[Metric]:
-        yield _gauge(
-            "ramp_up", "Whether the market runs (1) or not (0).", (), {(): float(self.levels.status is not None)}
-        )
+        yield from self.counted.collect()
+        up = float(self.levels.status is not None)
+        yield _gauge("ramp_up", "Whether the market runs (1) or not (0).", (), {(): up})
         if self.levels.status is not None:
             yield from _of_agents(self.levels.status)
         yield from _of_machines(self.levels.machines)
@@ -225,41 +224,21 @@ def _gauge(name: str, what: str, labels: tuple[str, ...], values: Mapping[tuple[
     return found
 
 
-class MetricsEndpoint:
-    """Serves metrics.
+def metrics_route(token: str, read: Callable[[], Awaitable[Levels]], counted: Counted) -> Route:
+    """Return the route that answers with all metrics to who shows the token; `read` reads the state of the market."""
 
-    Args:
-        token: what has to be shown.
-        read: how the market stands.
-        counted: what has been counted.
-    """
-
-    def __init__(self, token: str, read: Callable[[], Awaitable[Levels]], counted: Counted) -> None:
-        self._token = token.encode()
-        self._read = read
-        self._levels = LevelsCollector()
-        self._registry = counted.registry
-        self._registry.register(self._levels)
-
-    async def answer(self, request: Request) -> Response:
-        """Answer with all metrics if a request shows the token."""
-        if not self._may(request.headers.get("authorization", "")):
+    async def answer(request: Request) -> Response:
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode(), token.encode()):
             return PlainTextResponse(
                 "expected Authorization: Bearer TOKEN, with the token in metrics-token of the market's state folder\n",
                 status_code=401,
                 headers={"www-authenticate": 'Bearer realm="RAMP metrics"'},
             )
-        text = await self.collect()
+        text = generate_latest(AllMetrics(counted.registry, await read()))
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
-    async def collect(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
-        self._levels.levels = await self._read()
-        return generate_latest(self._registry)
-
-    def _may(self, authorization: str) -> bool:
-        scheme, _, shown = authorization.partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode(), self._token)
+    return Route("/metrics", answer, methods=["GET"])
 
 
 def metrics_token(path: Path) -> str:

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ramp.web.laboratory.results import files_route
-from ramp.web.metrics import MetricsEndpoint, metrics_token
+from ramp.web.metrics import metrics_route, metrics_token
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf
@@ -58,11 +58,9 @@ def application(site: Site, address: ServedAddress, openid: Path | None = None) 
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    metrics = MetricsEndpoint(metrics_token(site.state.metrics_token), site.levels, site.counted)
-    plain = [Route("/healthz", healthy, methods=["GET"]), Route("/metrics", metrics.answer, methods=["GET"])]
-    app = FastAPI(
-        openapi_url=None, routes=[*routes(sessions, address, gate, provider), *plain, files_route(site.results)]
-    )
+    metrics = metrics_route(metrics_token(site.state.metrics_token), site.levels, site.counted)
+    plain = [Route("/healthz", healthy, methods=["GET"]), metrics, files_route(site.results)]
+    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate, provider), *plain])
     register_pages(site)
     nicegui_app.on_shutdown(site.end)
     core.app.config.socket_io_js_transports = ["websocket"]

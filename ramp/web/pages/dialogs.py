@@ -41,16 +41,20 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-async def answers(title: str, action: str, *fields: Asked) -> list[Any] | None:
+async def answers(title: str, action: str, *fields: Asked, text: str = "", leave: str = "Cancel") -> list[Any] | None:
     """Ask for values, with each error at its field; returns None if the dialog was closed.
 
     Args:
         title: of the dialog.
         action: the button that takes the values.
-        fields: what is asked.
+        fields: what is asked; without any the dialog only asks for a confirmation.
+        text: what will happen.
+        leave: the button that closes the dialog.
     """
     with ui.dialog() as dialog, ui.card().classes("ramp-card"):
         frame.subheading(title)
+        if text:
+            ui.label(text)
         drawn: list[ui.select | ui.input] = [
             ui.select(list(each.choices), label=each.label, value=each.value)
             if each.choices
@@ -71,36 +75,18 @@ async def answers(title: str, action: str, *fields: Asked) -> list[Any] | None:
             if len(found) == len(fields):
                 dialog.submit(found)
 
-        _buttons(dialog, action, check, "Cancel")
+        with ui.element("div").classes("row").style("gap: .6rem"):
+            ui.button(action, on_click=check).props("no-caps")
+            ui.button(leave, on_click=dialog.close).props("outline no-caps")
     try:
         return await dialog  # type: ignore[no-any-return]
     finally:
         dialog.delete()
 
 
-def _buttons(dialog: ui.dialog, action: str, act: Callable[[], object], leave: str) -> None:
-    with ui.element("div").classes("row").style("gap: .6rem"):
-        ui.button(action, on_click=act).props("no-caps")
-        ui.button(leave, on_click=dialog.close).props("outline no-caps")
-
-
 async def confirmed(title: str, text: str, action: str, leave: str = "Cancel") -> bool:
-    """Ask for a confirmation; returns whether it was given.
-
-    Args:
-        title: of the dialog, a question.
-        text: what will happen.
-        action: the button that confirms.
-        leave: the button that changes nothing.
-    """
-    with ui.dialog() as dialog, ui.card().classes("ramp-card"):
-        frame.subheading(title)
-        ui.label(text)
-        _buttons(dialog, action, lambda: dialog.submit(result=True), leave)
-    try:
-        return bool(await dialog)
-    finally:
-        dialog.delete()
+    """Ask for a confirmation of what `text` says; returns whether it was given."""
+    return await answers(title, action, text=text, leave=leave) is not None
 
 
 def complain(visit: Visit, text: str) -> None:

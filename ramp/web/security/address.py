@@ -124,17 +124,12 @@ def bound_socket(address: ServedAddress) -> socket.socket:
         ConfigurationError: if it cannot listen there, for example because the port is in use.
     """
     try:
-        family, kind, protocol, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
+        family, *_, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise ConfigurationError(f"not an address of this computer: {error}", key=address.host) from error
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(where)
-        found.listen(128)
+        return socket.create_server(where, family=family, backlog=128)
     except OSError as error:
-        found.close()
         raise ConfigurationError(
             f"cannot listen on {address.host}:{address.port}: {error.strerror}; choose another --port", key="--port"
         ) from error
-    return found

@@ -5,9 +5,9 @@ import re
 import stat
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
-from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from ramp.client.machine_state import parse_snapshot
@@ -20,7 +20,7 @@ from ramp.protocol.outcome import BoughtUnit, ChangeOutcome, RequestOutcome, Req
 from ramp.protocol.progress import ChangeEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.shipped_files import shipped_directory
 from ramp.web.levels import Levels
-from ramp.web.metrics import Counted, MetricsEndpoint, metrics_token
+from ramp.web.metrics import AllMetrics, Counted, metrics_route, metrics_token
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import Gate
 from ramp.web.security.sessions import Sessions
@@ -100,20 +100,12 @@ TOLD = (
 LEVELS = Levels(STATUS, {"curie": MACHINE}, ACCOUNTS)
 
 
-def endpoint(levels=LEVELS, told=()):
-    """`/metrics` of a market with these levels, whose users have told of these events."""
-
-    async def read():
-        return levels
-
+def collected(levels=LEVELS, told=TOLD):
+    """The metrics of a market with these levels, whose users have told of these events."""
     counted = Counted()
     for event in told:
         counted.take(event)
-    return MetricsEndpoint(TOKEN, read, counted)
-
-
-async def collected(levels=LEVELS, told=TOLD):
-    return (await endpoint(levels, told).collect()).decode()
+    return generate_latest(AllMetrics(counted.registry, levels)).decode()
 
 
 def values(text):
@@ -124,8 +116,8 @@ def values(text):
     }
 
 
-async def test_what_is_heard_is_counted():
-    found = values(await collected())
+def test_what_is_heard_is_counted():
+    found = values(collected())
     assert found["ramp_auctions_opened_total",] == 1
     assert found["ramp_auctions_total", "committed"] == 1
     assert found["ramp_auctions_total", "failed"] == 0
@@ -146,8 +138,8 @@ async def test_what_is_heard_is_counted():
     assert (found["ramp_auction_rounds_sum",], found["ramp_answer_seconds_count",]) == (2, 2)
 
 
-async def test_levels_are_those_of_the_moment():
-    found = values(await collected(told=()))
+def test_levels_are_those_of_the_moment():
+    found = values(collected(told=()))
     assert (found["ramp_up",], found["ramp_xmpp_server_up",]) == (1, 1)
     assert (found["ramp_agents", "user", "ready"], found["ramp_agents", "resource", "broken"]) == (2, 1)
     assert (found["ramp_agents_on_market", "user"], found["ramp_agents_on_market", "resource"]) == (2, 0)
@@ -159,23 +151,26 @@ async def test_levels_are_those_of_the_moment():
     assert (found["ramp_set_aside_credits", "user"], found["ramp_accounts", "user"]) == (0.25, 2)
 
 
-async def test_what_nobody_answers_is_absent():
-    text = await collected(Levels(STATUS))
+def test_what_nobody_answers_is_absent():
+    text = collected(Levels(STATUS))
     assert not re.search("^ramp_(balance|set_aside|accounts|cores)[^#]*[0-9]$", text, re.MULTILINE)
-    text = await collected(Levels())
+    text = collected(Levels())
     assert values(text)["ramp_up",] == 0
     assert "ramp_agents{" not in text
 
 
-async def test_no_user_and_no_request_is_named():
-    text = await collected()
+def test_no_user_and_no_request_is_named():
+    text = collected()
     for secret in ("alice", "bob", "request-of", "agreement-of"):
         assert secret not in text
 
 
 def test_only_who_shows_the_token_reads_it(tmp_path):
+    async def read():
+        return LEVELS
+
     sessions = Sessions(tmp_path / "sessions.sqlite")
-    app = Starlette(routes=[Route("/metrics", endpoint().answer, methods=["GET"])])
+    app = Starlette(routes=[metrics_route(TOKEN, read, Counted())])
     browser = TestClient(Gate(app, sessions, served_address("127.0.0.1", 8765), {}.get), base_url=HOME)
     answer = browser.get("/metrics", headers=SHOWN)
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/plain")
@@ -205,7 +200,7 @@ def test_the_token_is_made_once_and_is_its_owners_alone(tmp_path):
         metrics_token(path)
 
 
-async def test_the_board_asks_for_what_is_exported():
+def test_the_board_asks_for_what_is_exported():
     board = json.loads((shipped_directory("agents_config") / "grafana" / "ramp.json").read_text())
     asked = {
         name
@@ -213,7 +208,7 @@ async def test_the_board_asks_for_what_is_exported():
         for target in panel["targets"]
         for name in re.findall(r"\bramp_\w+", target["expr"])
     }
-    there = {name for name, *_ in values(await collected())}
+    there = {name for name, *_ in values(collected())}
     assert asked <= there, asked - there
     rules = (shipped_directory("agents_config") / "prometheus" / "ramp-alerts.yml").read_text()
     warned = set(re.findall(r"\bramp_\w+", "".join(re.findall(r"^ *expr: (.*)$", rules, re.MULTILINE))))
