@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
 from typing import Final
 
@@ -20,27 +20,19 @@ from ramp.runtime.state_folder import StateFolder
 PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
 
-WatchUser = Callable[[str], AsyncGenerator[Event, None]]
-"""Watches the requests of a user, by local name; raises `RampError` if the user's agent is not there."""
-
-Tell = Callable[[str, Event], None]
-"""Called with the local name of a user and an event."""
+FindMarket = Callable[[str], AsyncMarket]
+"""Returns the market as a user, by local name; raises `RampError` if the user's agent is not there."""
 
 
 class EveryUser:
-    """Watches all users of a market.
+    """Watches all users of a market; a subclass takes the events.
 
     Args:
-        watch: begins to watch a user.
-        tell: takes the events.
-        catch_up: reads what happened to a user before a connection, from the agent's record; a `RampError` leaves that
-            to the next connection.
+        find: finds the market as one of them.
     """
 
-    def __init__(self, watch: WatchUser, tell: Tell, catch_up: Callable[[str], Awaitable[None]] | None = None) -> None:
-        self._watch = watch
-        self._tell = tell
-        self._catch_up = catch_up
+    def __init__(self, find: FindMarket) -> None:
+        self._find = find
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def keep(self, users: Iterable[str]) -> None:
@@ -59,18 +51,26 @@ class EveryUser:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def take(self, user: str, event: Event) -> None:
+        """Take an event of a user."""
+        raise NotImplementedError
+
+    async def catch_up(self, market: AsyncMarket) -> None:
+        """Read what happened to a user before a connection; a `RampError` leaves that to the next connection."""
+
     async def _follow(self, user: str) -> None:
         failures = 0
         while True:
             try:
-                async with aclosing(self._watch(user)) as events:
+                market = self._find(user)
+                async with aclosing(market.watch()) as events:
                     async for event in events:
                         failures = 0
-                        if not isinstance(event, Watching):
-                            self._tell(user, event)
-                        elif self._catch_up is not None:
+                        if isinstance(event, Watching):
                             with suppress(RampError):
-                                await self._catch_up(user)
+                                await self.catch_up(market)
+                        else:
+                            self.take(user, event)
             except RampError as error:
                 logging.getLogger(__name__).info("watching %s: %s", user, error)
             except Exception:  # an error here or in the callback must not end the watch
@@ -79,6 +79,6 @@ class EveryUser:
             failures += 1
 
 
-def watch_user(state: StateFolder) -> WatchUser:
-    """Return a function that watches a user of the market of a state folder."""
-    return lambda user: AsyncMarket(find_market(state, user)).watch()
+def market_of(state: StateFolder) -> FindMarket:
+    """Return a function that finds the market of a state folder."""
+    return lambda user: AsyncMarket(find_market(state, user))

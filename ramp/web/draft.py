@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
-from functools import lru_cache
 from typing import Final
 
 from ramp.client.request import combined, request
@@ -235,11 +234,6 @@ class Draft:
             )
         limit = "" if document.max_cost is None else credits_decimal(document.max_cost)
         return cls([UnitDraft.of(unit) for unit in document.units], limit)
-
-
-def new_drafts() -> Callable[[str], Draft]:
-    """Return a function that finds the latest form of a session, while the server runs."""
-    return lru_cache(DRAFTS_MAX)(lambda _session: Draft())
 
 
 FIRST: Final[Mapping[str, str]] = {

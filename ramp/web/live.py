@@ -15,9 +15,8 @@ from typing import Final
 import nicegui
 
 from ramp.client import dialogues
-from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser, watch_user
+from ramp.client.every_user import EveryUser, FindMarket, market_of
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of
@@ -41,9 +40,6 @@ SLOTS_MAX: Final = 200
 
 STORIES_MAX: Final = 60
 """Requests in memory; earlier ones are fetched when a page needs them."""
-
-FindMarket = Callable[[], AsyncMarket]
-"""Returns the running market; raises `RampError` without one."""
 
 
 class ContractChanges:
@@ -83,7 +79,7 @@ class UserFeed(EveryUser):
 
     Args:
         user: local name.
-        find_market: the market as this user.
+        find: finds the market as this user.
 
     Attributes:
         changed: after every change.
@@ -91,10 +87,10 @@ class UserFeed(EveryUser):
         ended: when money may have moved: at the end of a request or a cancellation, or at a new connection.
     """
 
-    def __init__(self, user: str, find_market: FindMarket) -> None:
-        super().__init__(lambda _: find_market().watch(), lambda _, event: self.take(event), self.catch_up)
+    def __init__(self, user: str, find: FindMarket) -> None:
+        super().__init__(find)
         self.changed = Changes()
-        self._find_market = find_market
+        self._user = user
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._clock = SystemClock()
         self.changes = ContractChanges()
@@ -114,7 +110,7 @@ class UserFeed(EveryUser):
         found = self._stories.get(request_id)
         if found is not None and (found.outcome is None or found.rounds):
             return found
-        market = self._find_market()
+        market = self._find(self._user)
         standing = next((each for each in await market.requests() if each.request_id == request_id), None)
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
@@ -129,7 +125,7 @@ class UserFeed(EveryUser):
         Raises:
             RampError: if it is refused.
         """
-        access = self._find_market().access
+        access = self._find(self._user).access
         async with await access.open() as line, aclosing(line.events(submission)) as events:
             event = await anext(events)  # the agent continues without this connection
         if isinstance(event, Refused):
@@ -142,7 +138,7 @@ class UserFeed(EveryUser):
         Raises:
             RampError: if the agent does not take it, or the offers stand no more; the owner may answer again.
         """
-        await self._find_market().ask(dialogues.approve(request_id, approved, sellers))
+        await self._find(self._user).ask(dialogues.approve(request_id, approved, sellers))
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()
@@ -150,10 +146,8 @@ class UserFeed(EveryUser):
 
     # -- following -----------------------------------------------------------------------------------------------
 
-    async def catch_up(self, user: str) -> None:
-        """Read the latest requests from the agent's record."""
+    async def catch_up(self, market: AsyncMarket) -> None:
         self.changes.forget_agreed()
-        market = self._find_market()
         for standing in (await market.requests())[-STORIES_MAX:]:
             story = self._made(standing.request_id)
             with suppress(RampError):  # a request that cannot be read hides no others
@@ -161,15 +155,14 @@ class UserFeed(EveryUser):
                     await self._fill(market, story, standing.outcome)
                 elif standing.stage == AuctionState.APPROVING:
                     async with aclosing(market.watch(standing.request_id)) as events:
-                        self.take(await anext(events))  # what its owner is asked
+                        self.take(market.user, await anext(events))  # what its owner is asked
         self._note()
 
     async def _fill(self, market: AsyncMarket, story: AuctionStory, outcome: RequestOutcome) -> None:
         whole = await market.ask(dialogues.outcome(story.request_id)) or outcome
         story.end(whole)
 
-    def take(self, event: Event) -> None:
-        """Apply an event to its request."""
+    def take(self, user: str, event: Event) -> None:
         if self.changes.take(event):
             self._note()
             return
@@ -206,7 +199,7 @@ class SaleWatch(EveryUser):
     """
 
     def __init__(self, state: StateFolder, history: SaleHistory, count: Callable[[Event], None]) -> None:
-        super().__init__(watch_user(state), lambda _, event: self.take(event), self.catch_up)
+        super().__init__(market_of(state))
         self.changed = Changes()
         self._state = state
         self._history = history
@@ -214,19 +207,16 @@ class SaleWatch(EveryUser):
         self.refusals: Counter[str] = Counter()
         self.since = to_datetime(SystemClock().now())
 
-    def take(self, event: Event) -> None:
-        """Count an event, and store the sales of a request that has ended."""
+    def take(self, user: str, event: Event) -> None:
         self._count(event)
         if isinstance(event, RequestEnded):
             if event.outcome.rounds:
                 self.refusals.update(each.refusal.code.value for each in event.outcome.rounds[-1].refusals)
             self._store([event.outcome])
 
-    async def catch_up(self, user: str) -> None:
-        """Store what a user has bought before: what its agent lists, and what it has archived."""
-        listed = await AsyncMarket(find_market(self._state, user)).requests()
-        self._store(each.outcome for each in listed if each.outcome is not None)
-        archived = await asyncio.to_thread(Archive(self._state.journal(user)).requests)
+    async def catch_up(self, market: AsyncMarket) -> None:
+        self._store(each.outcome for each in await market.requests() if each.outcome is not None)
+        archived = await asyncio.to_thread(Archive(self._state.journal(market.user)).requests)
         self._store(outcome for outcome, _ in archived)
 
     def _store(self, outcomes: Iterable[RequestOutcome]) -> None:

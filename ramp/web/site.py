@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from pathlib import Path
 
-from ramp.client.access import find_market
-from ramp.client.asyncio_market import AsyncMarket
+from ramp.client.every_user import market_of
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.draft import new_drafts
+from ramp.web.draft import DRAFTS_MAX, Draft
 from ramp.web.laboratory.runs import Runs
 from ramp.web.levels import Levels, MarketReader
 from ramp.web.live import SaleWatch, UserFeed
@@ -46,7 +46,7 @@ class Site:
         self.results = (results or state.web_results).resolve()
         self.runs = Runs(self.results)
         self._reader = MarketReader(self.state)
-        self.draft_of = new_drafts()
+        self.draft_of = lru_cache(DRAFTS_MAX)(lambda _session: Draft())
 
     async def end(self) -> None:
         """Stop everything that runs, at the server's end."""
@@ -62,5 +62,5 @@ class Site:
     def feed_of(self, user: str) -> UserFeed:
         """Return the events of a user's requests, which are followed from the first call on."""
         if user not in self._feeds:
-            self._feeds[user] = UserFeed(user, lambda: AsyncMarket(find_market(self.state, user)))
+            self._feeds[user] = UserFeed(user, market_of(self.state))
         return self._feeds[user]

@@ -1,10 +1,10 @@
-"""The events of a market, and their picture at a terminal: it fits the width and height, the newest kept first."""
+"""The picture of a market at a terminal: it fits the width and height, the newest kept first."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -14,16 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ramp.cli.views.output import bar_text, moment_text
-from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Line, line_of, machine_figures
-from ramp.client.machine_state import MachineState
+from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Board, Line, machine_figures
 from ramp.control.auction_story import AuctionStory
-from ramp.control.events import Event, request_of
-from ramp.control.status import AgentStatus, Health, SwarmStatus, headline, state_text
+from ramp.control.status import AgentStatus, Health, headline, state_text
 from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.logs import MarketEvent
 
 WIDE: Final = 110
 """Minimum columns of a terminal for agents and machines side by side."""
@@ -36,48 +33,6 @@ HEADINGS: Final = 2
 
 GOOD, BAD, QUIET = "green", "red", "dim"
 STYLES: Final = {RequestStatus.COMMITTED: GOOD, RequestStatus.QUOTED: GOOD, RequestStatus.FAILED: BAD}
-
-AUCTIONS_MAX: Final = 50
-"""Requests that are kept; those that have ended go first."""
-
-EVENTS_MAX: Final = 200
-"""Lines of the log that are kept."""
-
-
-@dataclass(slots=True)
-class Board:
-    """The last events of a market.
-
-    Attributes:
-        auctions: by user and request, the latest change at the end.
-        answered: machines by the resource's local name.
-        log: the latest event at the end.
-    """
-
-    status: SwarmStatus | None = None
-    auctions: OrderedDict[tuple[str, str], AuctionStory] = field(default_factory=OrderedDict)
-    answered: Mapping[str, MachineState] = field(default_factory=dict)
-    log: deque[Line] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
-
-    def auction(self, at: Instant, user: str, event: Event) -> None:
-        request_id = request_of(event)
-        if not request_id:
-            return
-        key = (user, request_id)
-        self.auctions.setdefault(key, AuctionStory(request_id)).take(event, at)
-        self.auctions.move_to_end(key)
-        while len(self.auctions) > AUCTIONS_MAX:
-            ended = (each for each, story in self.auctions.items() if story.outcome is not None)
-            del self.auctions[next(ended, next(iter(self.auctions)))]
-
-    def agents(self, _at: Instant, found: SwarmStatus | None) -> None:
-        self.status = found
-
-    def machines(self, _at: Instant, found: Mapping[str, MachineState]) -> None:
-        self.answered = found
-
-    def logged(self, event: MarketEvent) -> None:
-        self.log.append(line_of(event))
 
 
 @dataclass(frozen=True, slots=True)

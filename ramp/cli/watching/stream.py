@@ -7,10 +7,10 @@ import contextlib
 import json
 import signal
 import sys
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import click
 
@@ -19,10 +19,11 @@ from ramp.cli.views.output import amount_text, count_text, duration_text, moment
 from ramp.cli.views.visible import console
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser, watch_user
+from ramp.client.every_user import EveryUser, market_of
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
-from ramp.control.events import Event, Submitted
+from ramp.control.auction_story import AuctionStory
+from ramp.control.events import Event, Submitted, request_of
 from ramp.control.status import AgentStatus, SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.instant import SECOND, Instant, iso
@@ -44,62 +45,14 @@ MACHINES_S: Final = 5.0
 AUCTIONS, AGENTS, MACHINES, LOG = KINDS = ("auctions", "agents", "machines", "log")
 """Kinds of events for `--only`."""
 
+AUCTIONS_MAX: Final = 50
+"""Requests that a picture keeps; those that have ended go first."""
+
+EVENTS_MAX: Final = 200
+"""Lines of the log that a picture keeps."""
+
 REASONS_SHOWN: Final = 3
 """Reasons of refusals that a line of a round names."""
-
-
-class Watcher(Protocol):
-    """Takes the events of a market, each with its moment."""
-
-    def auction(self, at: Instant, user: str, event: Event) -> None:
-        """Take an event of a user's request."""
-
-    def agents(self, at: Instant, found: SwarmStatus | None) -> None:
-        """Take the supervisor's status; None if no market is running."""
-
-    def machines(self, at: Instant, found: Mapping[str, MachineState]) -> None:
-        """Take the machines that have answered, by the resource's local name."""
-
-    def logged(self, event: MarketEvent) -> None:
-        """Take an event of the log."""
-
-
-async def watch_market(state: StateFolder, watcher: Watcher) -> None:
-    """Report all events of a market until cancelled; the market may stop and start meanwhile."""
-    now = SystemClock().now
-    users = EveryUser(watch_user(state), lambda user, event: watcher.auction(now(), user, event))
-
-    async def agents() -> None:
-        while True:
-            try:
-                found = await asyncio.to_thread(status, state)
-            except RampError:
-                found = None
-            watcher.agents(now(), found)
-            users.keep(found.names("user") if found is not None else ())
-            await asyncio.sleep(AGENTS_S)
-
-    async def machines() -> None:
-        while True:
-            try:
-                market = AsyncMarket(await asyncio.to_thread(find_market, state, None))
-                found = await market.resources(machines=True)
-                watcher.machines(now(), {each.name: each.machine for each in found if each.machine})
-            except RampError:  # the agents' line shows the problem
-                pass
-            await asyncio.sleep(MACHINES_S)
-
-    async def events() -> None:
-        for event in follow_events(state.events, wait=lambda _: None):
-            if event is None:
-                await asyncio.sleep(LOOK_S)
-            else:
-                watcher.logged(event)
-
-    try:
-        await asyncio.gather(agents(), machines(), events())
-    finally:
-        await users.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +138,85 @@ class Lines:
                 )
                 text += "" if machine.start_price is None else f", start price {price_text(machine.start_price)}"
                 self._tell(Line(at, MACHINES, name, "machine", text, {**figures, "start_price": machine.start_price}))
+
+
+@dataclass(slots=True)
+class Board:
+    """The last events of a market, for a picture.
+
+    Attributes:
+        auctions: by user and request, the latest change at the end.
+        answered: machines by the resource's local name.
+        log: the latest event at the end.
+    """
+
+    status: SwarmStatus | None = None
+    auctions: OrderedDict[tuple[str, str], AuctionStory] = field(default_factory=OrderedDict)
+    answered: Mapping[str, MachineState] = field(default_factory=dict)
+    log: deque[Line] = field(default_factory=lambda: deque(maxlen=EVENTS_MAX))
+
+    def auction(self, at: Instant, user: str, event: Event) -> None:
+        request_id = request_of(event)
+        if not request_id:
+            return
+        key = (user, request_id)
+        self.auctions.setdefault(key, AuctionStory(request_id)).take(event, at)
+        self.auctions.move_to_end(key)
+        while len(self.auctions) > AUCTIONS_MAX:
+            ended = (each for each, story in self.auctions.items() if story.outcome is not None)
+            del self.auctions[next(ended, next(iter(self.auctions)))]
+
+    def agents(self, _at: Instant, found: SwarmStatus | None) -> None:
+        self.status = found
+
+    def machines(self, _at: Instant, found: Mapping[str, MachineState]) -> None:
+        self.answered = found
+
+    def logged(self, event: MarketEvent) -> None:
+        self.log.append(line_of(event))
+
+
+async def watch_market(state: StateFolder, watcher: Lines | Board) -> None:
+    """Report all events of a market until cancelled; the market may stop and start meanwhile."""
+    now = SystemClock().now
+
+    class Users(EveryUser):
+        def take(self, user: str, event: Event) -> None:
+            watcher.auction(now(), user, event)
+
+    users = Users(market_of(state))
+
+    async def agents() -> None:
+        while True:
+            try:
+                found = await asyncio.to_thread(status, state)
+            except RampError:
+                found = None
+            watcher.agents(now(), found)
+            users.keep(found.names("user") if found is not None else ())
+            await asyncio.sleep(AGENTS_S)
+
+    async def machines() -> None:
+        while True:
+            try:
+                market = AsyncMarket(await asyncio.to_thread(find_market, state, None))
+                found = await market.resources(machines=True)
+                watcher.machines(now(), {each.name: each.machine for each in found if each.machine})
+            except RampError:  # the agents' line shows the problem
+                pass
+            await asyncio.sleep(MACHINES_S)
+
+    async def events() -> None:
+        for event in follow_events(state.events, wait=lambda _: None):
+            if event is None:
+                await asyncio.sleep(LOOK_S)
+            else:
+                watcher.logged(event)
+
+    try:
+        await asyncio.gather(agents(), machines(), events())
+    finally:
+        await users.end()
 
 
 def machine_figures(machine: MachineState) -> dict[str, int]:
@@ -343,7 +375,7 @@ async def _print(state: StateFolder, kinds: Collection[str], *, as_json: bool) -
 async def _draw(state: StateFolder, kinds: Collection[str]) -> None:
     from rich.live import Live
 
-    from ramp.cli.watching.screen import Board, Screen
+    from ramp.cli.watching.screen import Screen
 
     board = Board()
 

@@ -5,8 +5,8 @@ from operator import methodcaller
 
 from rich.console import Console
 
-from ramp.cli.watching.screen import AUCTIONS_MAX, Board, Screen
-from ramp.cli.watching.stream import KINDS, Lines
+from ramp.cli.watching.screen import Screen
+from ramp.cli.watching.stream import AUCTIONS_MAX, KINDS, Board, Lines
 from ramp.control.events import Submitted
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.model.instant import SECOND, from_iso

@@ -13,8 +13,10 @@ from ramp.protocol.events import Approval
 from ramp.rfql.request_for_quotation import load_request, parse_request
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import schemas_dir
+from ramp.runtime.state_folder import StateFolder
 from ramp.shipped_files import shipped_directory
-from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, GROUPS, Draft, UnitDraft, greatest_cost, labelled, new_drafts
+from ramp.web.draft import DRAFTS_MAX, FIELDS, FIRST, GROUPS, Draft, UnitDraft, greatest_cost, labelled
+from ramp.web.site import Site
 from tests.hostile import NUMBERS, TEXTS, TIMES
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -125,8 +127,8 @@ def test_a_time_in_a_field_is_in_the_zone_of_the_browser():
     assert unit.at(NOW, ZoneInfo("America/New_York")).units[0].not_before == from_iso("2026-11-22T23:00:00Z")
 
 
-def test_a_session_finds_its_form_again_and_the_oldest_is_forgotten():
-    draft_of = new_drafts()
+def test_a_session_finds_its_form_again_and_the_oldest_is_forgotten(tmp_path):
+    draft_of = Site(StateFolder(tmp_path), None).draft_of
     for number in range(DRAFTS_MAX + 1):
         draft_of(f"session {number}").max_cost = str(number)
     assert draft_of(f"session {DRAFTS_MAX}").max_cost == str(DRAFTS_MAX)

@@ -99,7 +99,7 @@ async def agent():
 
 @pytest.fixture
 async def feed(agent):
-    found = UserFeed("alice", lambda: agent)
+    found = UserFeed("alice", lambda _: agent)
     yield found
     await found.end()
 
@@ -248,10 +248,12 @@ def test_only_the_last_ones_are_kept() -> None:
 class Seller:
     """A User Agent that has sold something before; what it tells comes from a queue."""
 
+    user = "alice"
+
     def __init__(self):
         self.told = asyncio.Queue()
 
-    async def watch(self, _):
+    async def watch(self):
         while True:
             yield await self.told.get()
 
@@ -263,9 +265,7 @@ class Seller:
 @pytest.fixture
 async def seller(monkeypatch):
     found = Seller()
-    monkeypatch.setattr(live, "watch_user", lambda _: found.watch)
-    monkeypatch.setattr(live, "find_market", lambda *_: None)
-    monkeypatch.setattr(live, "AsyncMarket", lambda _: found)
+    monkeypatch.setattr(live, "market_of", lambda _: lambda _: found)
     return found
 
 
