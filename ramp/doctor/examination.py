@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -82,33 +83,26 @@ def examine(
     """Examine a running market, or one that is down by its configuration (default: the last one); change nothing."""
     remarks: list[Remark] = []
 
-    def looked(check: str, make: Callable[[], Iterable[Remark]], subject: str = "") -> None:
-        """Run a check; a check that fails is itself a finding."""
+    @contextmanager
+    def looking(check: str, subject: str = "", do: str = "fix the error above, then check again") -> Iterator[None]:
+        """Make an error of a check a finding."""
         try:
-            remarks.extend(make())
+            yield
         except (RampError, OSError) as error:
-            remarks.append(
-                Remark(check, subject, str(error).replace("\n", " "), "fix the error above, then check again")
-            )
+            remarks.append(Remark(check, subject, str(error).replace("\n", " "), do))
+
+    def looked(check: str, make: Callable[[], Iterable[Remark]], subject: str = "") -> None:
+        with looking(check, subject):
+            remarks.extend(make())
 
     found: SwarmStatus | None = None
-
-    def asked() -> Iterable[Remark]:
-        nonlocal found
+    with looking("agents", "supervisor"):
         found = status(state)
-        return surroundings.agents(found) if found is not None else ()
-
-    looked("agents", asked, "supervisor")
+        remarks.extend(surroundings.agents(found) if found is not None else ())
     config = None if config_path is None or found is not None else load_market(config_path, state)
     if config is None:
-        try:
+        with looking("configuration", do="correct the file, then run ramp config --check"):
             config = known_config(found, state)
-        except RampError as error:
-            remarks.append(
-                Remark(
-                    "configuration", "", str(error).replace("\n", " "), "correct the file, then run ramp config --check"
-                )
-            )
     looked("server", lambda: surroundings.server(config, found), "XMPP server")
     looked("server", lambda: surroundings.ledger(config), "ledger")
     looked("certificates", lambda: surroundings.certificates(state, clock(), config))

@@ -52,15 +52,14 @@ def application(site: Site, address: ServedAddress, openid: Path | None = None) 
 
         provider = openid_routes(*read_openid(openid), sessions, address)
 
-    def gate() -> Gate:
-        return gated
-
     async def healthy(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
     metrics = metrics_route(metrics_token(site.state.metrics_token), site.levels, site.counted)
     plain = [Route("/healthz", healthy, methods=["GET"]), metrics, files_route(site.results)]
-    app = FastAPI(openapi_url=None, routes=[*routes(sessions, address, gate, provider), *plain])
+    app = FastAPI(openapi_url=None)
+    gate = Gate(app, sessions, address, site.owners.get)
+    app.router.routes += [*routes(sessions, address, gate, provider), *plain]
     register_pages(site)
     nicegui_app.on_shutdown(site.end)
     core.app.config.socket_io_js_transports = ["websocket"]
@@ -78,8 +77,7 @@ def application(site: Site, address: ServedAddress, openid: Path | None = None) 
     )
     core.app.exception_handler(404)(_missing)
     keep_to_own_pages(site.owners.get)
-    gated = Gate(app, sessions, address, site.owners.get)
-    return gated
+    return gate
 
 
 def serve(site: Site, address: ServedAddress, openid: Path | None, ready: Callable[[], None]) -> None:

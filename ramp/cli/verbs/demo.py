@@ -24,12 +24,12 @@ from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
+from ramp.client.request import request, resolved
 from ramp.client.results import Account
 from ramp.client.swarm import stop
-from ramp.client.times import whole_seconds_up
-from ramp.model.instant import HOUR, MINUTE, Instant
+from ramp.model.instant import Instant
 from ramp.model.money import credits_decimal
-from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
+from ramp.model.request import RequestForQuotation
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
@@ -52,26 +52,11 @@ MACHINES_LIMIT_S: Final = 3.0
 
 def demo_request(now: Instant) -> RequestForQuotation:
     """Request two units together: 64 cores for 1 h in 5 minutes, 256 cores for 2 h in an hour, with slack."""
-    return RequestForQuotation(
-        (
-            RequestUnit(
-                number=1,
-                cpu_hour_cost=PRICE,
-                cores=TotalCores(64),
-                not_before=whole_seconds_up(now + 5 * MINUTE),
-                deadline=whole_seconds_up(now + 6 * HOUR),
-                wall_time=HOUR,
-            ),
-            RequestUnit(
-                number=2,
-                cpu_hour_cost=PRICE,
-                cores=TotalCores(256),
-                not_before=whole_seconds_up(now + HOUR),
-                deadline=whole_seconds_up(now + 12 * HOUR),
-                wall_time=2 * HOUR,
-            ),
-        )
+    units = (
+        request(price=PRICE, cores=64, wall_time="1h", start="+5min", end="+6h"),
+        request(price=PRICE, cores=256, wall_time="2h", start="+1h", end="+12h"),
     )
+    return resolved(units, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ request must come from that page.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from string import Template
@@ -25,9 +24,7 @@ from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Role, Session,
 _PAGE: Final = Template(Path(__file__).with_name("plain_page.html").read_text("utf-8"))
 
 
-def routes(
-    sessions: Sessions, address: ServedAddress, gate: Callable[[], Gate], openid: Mount | None = None
-) -> list[BaseRoute]:
+def routes(sessions: Sessions, address: ServedAddress, gate: Gate, openid: Mount | None = None) -> list[BaseRoute]:
     """Return the routes `/login` and `/logout`, and those of OpenID Connect.
 
     Args:
@@ -52,7 +49,7 @@ def routes(
         except LinkRefused as error:
             return plain_page("Invalid login link", f"<p>{escape(str(error))}</p>{how_to}", 403)
         if before is not None:
-            gate().end(before)  # one browser, one session: two users' pages never share a cookie
+            gate.end(before)  # one browser, one session: two users' pages never share a cookie
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(
             address.cookie,
@@ -66,7 +63,7 @@ def routes(
         return response
 
     async def logout(request: Request) -> Response:
-        gate().end(request.scope[SESSION_KEY])
+        gate.end(request.scope[SESSION_KEY])
         response = plain_page("Signed out", "<p>You are signed out on all pages.</p>" + how_to)
         response.delete_cookie(address.cookie, path="/", secure=address.is_secure, httponly=True, samesite="strict")
         return response

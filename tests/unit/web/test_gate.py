@@ -33,13 +33,13 @@ class House:
         provider = openid and openid_routes(openid, "the client's secret", self.sessions, self.address)
         app = Starlette(
             routes=[
-                *routes(self.sessions, self.address, lambda: self.gate, provider),
                 Route("/", self.page, methods=["GET", "POST"]),
                 Route("/_nicegui/client/{page}/upload/3", self.page, methods=["POST"]),
                 WebSocketRoute("/socket", self.echo),
             ]
         )
         self.gate = Gate(app, self.sessions, self.address, self.owners.get)
+        app.routes.extend(routes(self.sessions, self.address, self.gate, provider))
 
     async def page(self, request: Request):
         return PlainTextResponse(request.scope[SESSION_KEY].name)
