@@ -30,7 +30,7 @@ from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.journal import Archive
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.machines.sale_history import SaleHistory, sales_of
+from ramp.web.sale_history import SaleHistory, sales_of
 
 Changes = nicegui.Event[str]
 """Emitted with the id of a changed request, or an empty string for other changes."""

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ramp.web.laboratory.results import files_route
 from ramp.web.metrics import metrics_route, metrics_token
+from ramp.web.pages.laboratory.results import files_route
 from ramp.web.pages.register import register_pages
 from ramp.web.security.address import ServedAddress, bound_socket
 from ramp.web.security.gate import SESSION_KEY, Gate, OwnerOf

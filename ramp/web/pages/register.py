@@ -13,7 +13,7 @@ from starlette.requests import Request
 from ramp.errors import RampError
 from ramp.web.pages import account, ask, auction, frame, requests, reservation, reservations
 from ramp.web.pages.keeper import KeeperPage
-from ramp.web.pages.laboratory import overview, result, trace
+from ramp.web.pages.laboratory import overview, results, trace
 from ramp.web.pages.machines import machine
 from ramp.web.pages.machines.market import MarketPage
 from ramp.web.pages.machines.prices import PricesPage
@@ -49,7 +49,7 @@ PAGES: Final = (
     Page("/reservations/{agreement_id}", "Reservation", Role.USER, reservation.build),
     Page("/account", "Account", Role.USER, account.build),
     Page("/laboratory", "Laboratory", None, overview.build),
-    Page("/laboratory/{experiment}", "Experiment", None, result.build),
+    Page("/laboratory/{experiment}", "Experiment", None, results.build),
     Page("/laboratory/traces/{trace}", "Trace", None, trace.build),
 )
 

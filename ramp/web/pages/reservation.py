@@ -19,9 +19,8 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.keys.store import KeyStore, trust_of
 from ramp.runtime.state_folder import StateFolder
 from ramp.text import visible
-from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import frame
-from ramp.web.pages.charts import Options, draw_chart, redraw_rows, row_chart
+from ramp.web.pages.charts import Options, Taken, draw_chart, redraw_rows, row_chart
 from ramp.web.pages.dialogs import complain, complaining, confirmed
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher

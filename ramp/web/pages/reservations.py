@@ -11,9 +11,8 @@ from nicegui import ui
 from ramp.client.results import Reservation
 from ramp.model.instant import to_datetime
 from ramp.runtime.clock import SystemClock
-from ramp.web.machines.core_rows import Taken
 from ramp.web.pages import charts, frame
-from ramp.web.pages.charts import Options, redraw_rows, row_chart
+from ramp.web.pages.charts import Options, Taken, redraw_rows, row_chart
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit

@@ -21,7 +21,7 @@ from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
 from ramp.web import live
 from ramp.web.live import SLOTS_MAX, STORIES_MAX, ContractChanges, SaleWatch, UserFeed
-from ramp.web.machines.sale_history import SaleHistory
+from ramp.web.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
 from tests.unit.web.test_sale_history import bought
 from tests.waiting import LIMIT_S, soon

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from ramp.web.machines.core_rows import Taken
-from ramp.web.pages.charts import row_chart
+from ramp.web.pages.charts import Taken, row_chart
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 WEEK = timedelta(days=7)

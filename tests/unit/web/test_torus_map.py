@@ -8,9 +8,9 @@ import pytest
 
 from ramp.client.machine_state import parse_snapshot
 from ramp.errors import MarketRefused
-from ramp.web.machines.core_rows import lowest_bars, taken_in
-from ramp.web.machines.torus_map import Kind, torus_map
+from ramp.web.pages.charts import lowest_bars, taken_in
 from ramp.web.pages.machines.torus import FILLED, FREE, VIEW_DEGREES, camera_for, colours_of, idle, slices_chart
+from ramp.web.pages.machines.torus_map import Kind, torus_map
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

@@ -10,11 +10,11 @@ from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 
 from ramp.errors import ConfigurationError
-from ramp.web.laboratory.results import SUMMARY_FILE, experiments_in, read_result
-from ramp.web.laboratory.runs import Run
-from ramp.web.laboratory.traces import TRACE_SUFFIX
 from ramp.web.pages import frame
 from ramp.web.pages.dialogs import mark
+from ramp.web.pages.laboratory.results import experiments_in, read_result
+from ramp.web.pages.laboratory.runs import SUMMARY_FILE, Run
+from ramp.web.pages.laboratory.trace import TRACE_SUFFIX
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
 from ramp.web.security.sessions import Role

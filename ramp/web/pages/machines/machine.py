@@ -12,8 +12,6 @@ from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
 from ramp.model.instant import DAY
 from ramp.runtime.clock import SystemClock
-from ramp.web.machines.core_rows import lowest_bars, taken_in
-from ramp.web.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages import frame
 from ramp.web.pages.charts import (
     KINDS,
@@ -21,12 +19,15 @@ from ramp.web.pages.charts import (
     core_chart,
     draw_chart,
     load_chart,
+    lowest_bars,
     price_chart,
     redraw,
     redraw_rows,
     row_chart,
+    taken_in,
 )
 from ramp.web.pages.machines.torus import PlacesView
+from ramp.web.pages.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit

@@ -12,12 +12,12 @@ from nicegui import ui
 from ramp.model.instant import HOUR, Instant
 from ramp.runtime.clock import SystemClock
 from ramp.web.levels import Seller, sellers_of
-from ramp.web.machines.sale_history import Sale, mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
+from ramp.web.sale_history import Sale, mean_price
 
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines; sales are shown at once."""

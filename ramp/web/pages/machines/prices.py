@@ -9,12 +9,12 @@ from nicegui import ui
 from ramp.model.instant import DAY, HOUR, SECOND, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.levels import sellers_of
-from ramp.web.machines.sale_history import Sale
 from ramp.web.pages import charts, frame
 from ramp.web.pages.charts import price_chart
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
+from ramp.web.sale_history import Sale
 
 PERIODS: Final = {HOUR: "1 hour", DAY: "24 hours", 7 * DAY: "7 days", 30 * DAY: "30 days"}
 

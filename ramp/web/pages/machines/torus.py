@@ -15,9 +15,9 @@ import numpy as np
 from nicegui import ui
 from nicegui.events import SceneClickEventArguments
 
-from ramp.web.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages import charts, row_tables
 from ramp.web.pages.charts import PALETTE, SOLD, Options, plain
+from ramp.web.pages.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
 from ramp.web.pages.visit import Visit
 
 VIEW_DEGREES: Final = 40.0

@@ -9,9 +9,17 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from ramp.errors import ConfigurationError, DocumentError
-from ramp.web.laboratory.results import PICTURE, ROWS_MAX, TABLE, experiments_in, files_route, read_result, read_table
-from ramp.web.laboratory.runs import Runs, answer_of, arguments
-from ramp.web.laboratory.traces import (
+from ramp.web.pages.laboratory.results import (
+    PICTURE,
+    ROWS_MAX,
+    TABLE,
+    experiments_in,
+    files_route,
+    read_result,
+    read_table,
+)
+from ramp.web.pages.laboratory.runs import Runs, answer_of, arguments
+from ramp.web.pages.laboratory.trace import (
     bars_around,
     drawn_at,
     elapsed_text,
@@ -20,7 +28,7 @@ from ramp.web.laboratory.traces import (
     read_trace,
     waiting_at,
 )
-from ramp.web.machines.torus_map import Kind
+from ramp.web.pages.machines.torus_map import Kind
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.result import Column, write_rows, write_summary
 from tests.waiting import soon

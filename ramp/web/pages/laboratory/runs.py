@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError
-from ramp.web.laboratory.results import SUMMARY_FILE
 
 COMMAND: Final = (sys.executable, "-m", "ramp.cli.main")
 """The command line of this installation."""
+
+SUMMARY_FILE: Final = "summary.json"
+"""What a run writes last into the folder of its results."""
 
 LINES_KEPT: Final = 12
 

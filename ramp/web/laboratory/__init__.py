@@ -1,1 +1,0 @@
-"""The laboratory without its pages: results of experiments, runs, and traces of simulations."""
