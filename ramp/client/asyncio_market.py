@@ -182,17 +182,16 @@ class AsyncMarket(AsyncRequests):
             MarketRefused: if a resource refuses the job; jobs on other units are then cancelled.
             ConfigurationError: if there is no command or no active reservation, or a limit is exceeded.
         """
-        work = work_of(
+        order, archive = work_of(
             command,
             script=script,
             inputs=inputs,
             cores=cores,
-            together=together,
             environment=environment,
             application=application,
             version=version,
         )
-        found = await self.ask(dialogues.launch(any_id, work, self.access.new_id))
+        found = await self.ask(dialogues.launch(any_id, order, archive, self.access.new_id, together=together))
         return tuple(job_of(each, self.access.domain) for each in found)
 
     async def jobs(self) -> tuple[Job, ...]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ramp.client import results
 from ramp.client.identifiers import belonging, matching, not_one
-from ramp.client.jobs import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, Work, files_of, one_job, orders_of, save
+from ramp.client.jobs import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, one_job, orders_of, save
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
@@ -225,7 +225,9 @@ def job(any_id: str) -> Dialogue[events.JobStanding]:
     return replace(found, status=_expected(answer, c.JobStatus))
 
 
-def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tuple[events.JobStanding, ...]]:
+def launch(
+    any_id: str, order: c.JobOrder, archive: bytes, new_id: Callable[[str], str], *, together: bool
+) -> Dialogue[tuple[events.JobStanding, ...]]:
     """Order one job on each slot that an id means: an agreement, a reservation, or all units of a request.
 
     A slot that is a job in a queue may be ordered on before it starts and is paid. If an order is refused, the earlier
@@ -241,15 +243,15 @@ def launch(any_id: str, work: Work, new_id: Callable[[str], str]) -> Dialogue[tu
     ]
     if not active:
         raise ConfigurationError(f"{any_id}: no active reservation to launch on")
-    orders = orders_of(active, work, new_id)
-    for number, order in enumerate(orders):
-        answer = yield from _ordered(order, work.archive)
+    orders = orders_of(active, order, new_id, together=together)
+    for number, each in enumerate(orders):
+        answer = yield from _ordered(each, archive)
         if isinstance(answer, events.Refused):
             for before in orders[:number]:
                 yield ev.JobCancelled("", before.job_id)
             raise refused(answer)
         _expected(answer, c.JobStatus)
-    names = {order.job_id for order in orders}
+    names = {each.job_id for each in orders}
     listed = _expected((yield ListJobs()), events.JobsListed).jobs
     return tuple(each for each in listed if each.order.job_id in names)
 

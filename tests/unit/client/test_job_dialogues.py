@@ -1,6 +1,7 @@
 """The dialogues about jobs, launches in the background, and the files that go to a job and come back."""
 
 import base64
+import hashlib
 import io
 import json
 import os
@@ -179,9 +180,9 @@ def test_who_is_waited_for_is_told_with_the_server_and_for_how_long(
 
 
 def test_a_job_without_files_has_no_archive() -> None:
-    work = work_of("a b", environment={"A": "b"})
-    assert (work.arguments, work.archive) == (("a", "b"), b"")
-    assert [(each.name, each.value) for each in work.variables] == [("A", "b")]
+    order, archive = work_of("a b", environment={"A": "b"})
+    assert (order.arguments, order.archive, archive) == (("a", "b"), "", b"")
+    assert [(each.name, each.value) for each in order.variables] == [("A", "b")]
 
 
 @pytest.mark.parametrize("as_script", [False, True])
@@ -204,15 +205,16 @@ def test_inputs_go_into_an_archive(tmp_path: Path, why: str) -> None:
         (given[0] / "link").symlink_to(script)
     else:
         given[0].write_bytes(b"x")
-    work = work_of("a", script=script, inputs=given)
-    assert work.arguments == ("./job.sh", "a")
-    with tarfile.open(fileobj=io.BytesIO(work.archive)) as archive:
+    order, packed = work_of("a", script=script, inputs=given)
+    assert order.arguments == ("./job.sh", "a")
+    assert order.archive == hashlib.sha256(packed).hexdigest()
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         modes = {each.name: each.mode for each in archive}
         assert all(each.isreg() for each in archive)
     expected = {"data/deep/x", "data/link"} if why == "folder" else {each.name for each in given}
     assert modes.keys() == expected | {"job.sh"}
     assert modes["job.sh"] & 0o100
-    assert work.archive == work_of("a", script=script, inputs=given).archive
+    assert packed == work_of("a", script=script, inputs=given)[1]
 
 
 def test_inputs_that_cannot_be_sent_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
