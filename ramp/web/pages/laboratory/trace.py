@@ -22,7 +22,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import SOLD, Bar, Options, Taken, core_chart, draw_chart, lowest_bars, redraw
 from ramp.web.pages.laboratory.runs import answer_of
 from ramp.web.pages.machines.torus import PlacesView
-from ramp.web.pages.machines.torus_map import Kind, MapReader, TorusMap, cables_of, extents_of
+from ramp.web.pages.machines.torus_map import Kind, TorusMap, cables_of, extents_of, map_of
 from ramp.web.pages.visit import Visit
 
 TRACE_SUFFIX: Final = ".jsonl"
@@ -138,13 +138,17 @@ def most_processors(stays: Sequence[Stay]) -> int:
 
 def drawn_at(stays: Sequence[Stay], machine: Mapping[str, Any], second: float) -> TorusMap:
     """A machine, as `ramp smap MACHINE --json` describes it, at a second; units of another machine are only counted."""
-    extents = extents_of(machine["extents"])
-    reader = MapReader(extents, cables_of(machine["cables"]))
-    for each in stays:
-        if each.start_s <= second < each.end_s:
-            times = {each.name: (moment_of(each.start_s), moment_of(each.end_s))}
-            reader.read({**each.told, "name": each.name}, "name", each.kind, times)
-    return TorusMap(reader.padded, len(extents), tuple(reader.found), reader.left_out)
+    entries = [
+        (
+            {**each.told, "name": each.name},
+            "name",
+            each.kind,
+            {each.name: (moment_of(each.start_s), moment_of(each.end_s))},
+        )
+        for each in stays
+        if each.start_s <= second < each.end_s
+    ]
+    return map_of(extents_of(machine["extents"]), cables_of(machine["cables"]), entries)
 
 
 def bars_around(stays: Sequence[Stay], cores: int, second: float, span_s: float) -> tuple[Bar, ...]:

@@ -6,7 +6,7 @@ Pure. The map comes from a plug-in, so each entry is checked; invalid entries ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -36,6 +36,12 @@ Place = tuple[int, ...]
 Point = tuple[float, float, float]
 """Position in the picture; neighbours are 1 apart."""
 
+Wiring = Mapping[str, Sequence[tuple[int, int]]]
+"""Of each dimension by name, the two coordinates that cable 0, 1 and so on of its lines joins."""
+
+Times = Mapping[str, tuple[datetime, datetime]]
+"""Start and end of jobs or reservations by name."""
+
 
 class Kind(StrEnum):
     """Type of an occupation: a job of the machine's own users, sold by the market, or held by it."""
@@ -43,6 +49,10 @@ class Kind(StrEnum):
     JOB = "job"
     SOLD = "sold"
     HELD = "held"
+
+
+Entry = tuple[Any, str, Kind, Times]
+"""What a map says of an occupation, the key of its name there, its type, and where its times are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +172,13 @@ def torus_map(state: MachineState) -> TorusMap | None:
     extents, cores = extents_of(told.get("extents")), told.get("cores_a_unit")
     if type(cores) is not int or cores < 1:
         raise ValueError(f"the map states {cores} cores per unit, expected at least 1")
-    reader = MapReader(extents, cables_of(told.get("cables")))
     runs = {str(each.job): (each.start, each.end) for each in state.running}
     slots = {each.reservation_id: (each.start, each.end) for each in state.reservations}
-    for entry in _entries(told.get("jobs")):
-        reader.read(entry, "job_number", Kind.JOB, runs)
-    for entry in _entries(told.get("booked")):
-        kind = Kind.SOLD if isinstance(entry, Mapping) and entry.get("firm") is True else Kind.HELD
-        reader.read(entry, "name", kind, slots)
-    return TorusMap(reader.padded, len(reader.extents), tuple(reader.found), reader.left_out)
+    entries: list[Entry] = [(each, "job_number", Kind.JOB, runs) for each in _entries(told.get("jobs"))]
+    for each in _entries(told.get("booked")):
+        kind = Kind.SOLD if isinstance(each, Mapping) and each.get("firm") is True else Kind.HELD
+        entries.append((each, "name", kind, slots))
+    return map_of(extents, cables_of(told.get("cables")), entries)
 
 
 def extents_of(given: object) -> Place:
@@ -186,91 +194,73 @@ def extents_of(given: object) -> Place:
     raise ValueError(f"the map has the extents {given}; the limits are {UNITS_MAX} units, {len(DIGITS)} along a side")
 
 
-class MapReader:
-    """Reads the entries of a map.
-
-    Args:
-        extents: units along each dimension of the machine.
-        wiring: of each dimension by name, the two coordinates that cable 0, 1 and so on of its lines joins.
-
-    Attributes:
-        padded: the extents, three at least.
-        found: who has units, in the order in which they were read.
-        left_out: number of invalid entries.
-    """
-
-    def __init__(self, extents: Place, wiring: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        self.extents = extents
-        self.padded = extents + (1,) * (3 - len(extents))
-        self.found: list[Occupant] = []
-        self.left_out = 0
-        self._wiring = wiring
-        self._names = list(wiring)
-
-    def read(self, entry: object, key: str, kind: Kind, times: Mapping[str, tuple[datetime, datetime]]) -> None:
-        """Read an entry, or count it as invalid."""
-        if not isinstance(entry, Mapping):
-            self.left_out += 1
-            return
+def map_of(extents: Place, wiring: Wiring, entries: Iterable[Entry]) -> TorusMap:
+    """Return the map of a machine with these extents; invalid entries are left out and counted."""
+    found, left_out = [], 0
+    for entry in entries:
         try:
-            name = str(entry[key])
-            places = self._places(str(entry["nodes"]))
-            # a running job of which the list of jobs, which may be cut, does not tell has its units as far as one sees
-            start, end = times.get(name, (None, None))
-            connection = tuple(str(each) for each in entry.get("connection") or ())
-            cables = self._cables(entry.get("links") or {})
+            found.append(_occupant(extents, wiring, *entry))
         except (KeyError, TypeError, ValueError, AttributeError):
-            self.left_out += 1
-            return
-        if kind is not Kind.JOB and name not in times:
-            self.left_out += 1  # it is not said when
-            return
-        self.found.append(Occupant(name, kind, places, connection, cables, start, end))
+            left_out += 1
+    return TorusMap(_padded(extents, 1), len(extents), tuple(found), left_out)
 
-    def _places(self, hostlist: str) -> tuple[Place, ...]:
-        matched = _HOSTLIST.fullmatch(hostlist)
-        if matched is None:
-            raise ValueError(f"{hostlist!r} is no list of midplanes or nodes")
-        found: dict[Place, None] = {}
-        named = 0
-        listed = matched[1].split(",") if matched[1] else [matched[2][-len(self.extents) :]]
-        for item in listed:
-            low, _, high = item.partition("x")
-            first, last = self._place(low), self._place(high or low)
-            named += prod(b - a + 1 for a, b in zip(first, last, strict=True) if b >= a)
-            if named > UNITS_MAX:
-                raise ValueError("names more units than a machine has")
-            for place in product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))):
-                found[place + (0,) * (len(self.padded) - len(place))] = None
-        return tuple(found)
 
-    def _place(self, digits: str) -> Place:
-        place = tuple(DIGITS.index(digit) for digit in digits)
-        if len(place) != len(self.extents) or any(at >= most for at, most in zip(place, self.extents, strict=True)):
-            raise ValueError(f"{digits!r} is no unit of a machine of {self.extents}")
-        return place
+def _padded(place: Place, value: int) -> Place:
+    return place + (value,) * (3 - len(place))
 
-    def _cables(self, links: Mapping[str, Any]) -> tuple[tuple[int, int, int], ...]:
-        found = []
-        for name, labels in links.items():
-            if name not in self._wiring:
-                continue
-            dimension, wiring = self._names.index(name), self._wiring[name]
-            for label in labels:
-                source, target = wiring[label] if type(label) is int and 0 <= label < len(wiring) else (-1, -1)
-                if not (
-                    dimension < len(self.extents) and all(0 <= at < self.extents[dimension] for at in (source, target))
-                ):
-                    raise ValueError(f"no cable {label} along {name}")
-                found.append((dimension, source, target))
-        return tuple(found)
+
+def _occupant(extents: Place, wiring: Wiring, entry: Any, key: str, kind: Kind, times: Times) -> Occupant:
+    name = str(entry[key])
+    if kind is not Kind.JOB and name not in times:
+        raise ValueError(f"it is not said when {name} begins and ends")
+    # a running job of which the list of jobs, which may be cut, does not tell has its units as far as one sees
+    start, end = times.get(name, (None, None))
+    connection = tuple(str(each) for each in entry.get("connection") or ())
+    cables = _cables(extents, wiring, entry.get("links") or {})
+    return Occupant(name, kind, _places(extents, str(entry["nodes"])), connection, cables, start, end)
+
+
+def _places(extents: Place, hostlist: str) -> tuple[Place, ...]:
+    matched = _HOSTLIST.fullmatch(hostlist)
+    if matched is None:
+        raise ValueError(f"{hostlist!r} is no list of midplanes or nodes")
+    found: dict[Place, None] = {}
+    named = 0
+    listed = matched[1].split(",") if matched[1] else [matched[2][-len(extents) :]]
+    for item in listed:
+        low, _, high = item.partition("x")
+        first, last = _place(extents, low), _place(extents, high or low)
+        named += prod(b - a + 1 for a, b in zip(first, last, strict=True) if b >= a)
+        if named > UNITS_MAX:
+            raise ValueError("names more units than a machine has")
+        for place in product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))):
+            found[_padded(place, 0)] = None
+    return tuple(found)
+
+
+def _place(extents: Place, digits: str) -> Place:
+    place = tuple(DIGITS.index(digit) for digit in digits)
+    if len(place) != len(extents) or any(at >= most for at, most in zip(place, extents, strict=True)):
+        raise ValueError(f"{digits!r} is no unit of a machine of {extents}")
+    return place
+
+
+def _cables(extents: Place, wiring: Wiring, links: Mapping[str, Any]) -> tuple[tuple[int, int, int], ...]:
+    found = []
+    for dimension, (name, ends) in enumerate(wiring.items()):
+        for label in links.get(name, ()):
+            source, target = ends[label] if type(label) is int and 0 <= label < len(ends) else (-1, -1)
+            if dimension >= len(extents) or not all(0 <= at < extents[dimension] for at in (source, target)):
+                raise ValueError(f"no cable {label} along {name}")
+            found.append((dimension, source, target))
+    return tuple(found)
 
 
 def _entries(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def cables_of(value: object) -> dict[str, list[tuple[int, int]]]:
+def cables_of(value: object) -> Wiring:
     """Return the wiring of the lines of each dimension, in their order; empty if it is invalid."""
     if not isinstance(value, Mapping):
         return {}
