@@ -101,17 +101,6 @@ class UnitRound(NamedTuple):
         return "" if found is None else f"{found.cpu_hour_cost} by {short(found.resource)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """An event of a unit."""
-
-    at: Instant
-    unit: int
-    resource: str
-    stage: str
-    detail: str
-
-
 class Reason(NamedTuple):
     """A reason for refusals of a unit, with the refusals."""
 
@@ -153,7 +142,7 @@ class AuctionStory:
     Attributes:
         request_id: which.
         rounds: by number.
-        moments: what has happened since the auction, in order; the last `MOMENTS_MAX`.
+        moments: stages of units since the auction, in order, each with its instant; the last `MOMENTS_MAX`.
         moments_heard: how many there have been.
         rounds_heard: grows with every change of the rounds.
         approval: what the owner is asked, until it is answered.
@@ -162,7 +151,7 @@ class AuctionStory:
 
     request_id: str
     rounds: dict[int, Round] = field(default_factory=dict)
-    moments: deque[Moment] = field(default_factory=lambda: deque(maxlen=MOMENTS_MAX))
+    moments: deque[tuple[Instant, UnitAdvanced]] = field(default_factory=lambda: deque(maxlen=MOMENTS_MAX))
     moments_heard: int = 0
     rounds_heard: int = 0
     approval: ApprovalAsked | None = None
@@ -183,7 +172,7 @@ class AuctionStory:
                 )
             case UnitAdvanced():
                 self.resume()
-                self.moments.append(Moment(now, event.unit, event.resource, event.stage, event.detail))
+                self.moments.append((now, event))
                 self.moments_heard += 1
             case ApprovalAsked():
                 self.approval = event

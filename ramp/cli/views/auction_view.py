@@ -160,7 +160,7 @@ class LiveView(AuctionView):
                     table.add_row(name, str(unit), str(price), *figures)
                     name = ""
             parts.append(table)
-        last = {each.unit: each for each in self._story.moments}
+        last = {each.unit: each for _, each in self._story.moments}
         for unit, each in sorted(last.items()):
             parts.append(f"unit {unit}: {_stage_text(each.stage, each.resource, each.detail, self._short)}")
         if self._note:

@@ -11,10 +11,11 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
-from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Moment, Reason, UnitRound
-from ramp.model.instant import SECOND, to_datetime
+from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Reason, UnitRound
+from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.money import price_number
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
+from ramp.protocol.progress import UnitAdvanced
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
@@ -144,14 +145,14 @@ class AuctionPage:
         if not new:
             return
         with self._timeline:
-            for each in list(self._story.moments)[-new:]:
-                line = TextElement(tag="li", text=self._moment_text(each)).style("padding: .25rem 0")
+            for at, each in list(self._story.moments)[-new:]:
+                line = TextElement(tag="li", text=self._moment_text(at, each)).style("padding: .25rem 0")
                 self._moments.append(line.classes("ramp-number " + MOMENT_COLOURS.get(each.stage, "")))
         while len(self._moments) > MOMENTS_MAX:
             self._timeline.remove(self._moments.popleft())
 
-    def _moment_text(self, moment: Moment) -> str:
-        at = to_datetime(moment.at).astimezone(self._visit.zone)
+    def _moment_text(self, when: Instant, moment: UnitAdvanced) -> str:
+        at = to_datetime(when).astimezone(self._visit.zone)
         detail = f" ({self._visit.sentence(moment.detail)})" if moment.detail else ""
         return (
             f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  unit {moment.unit}, {self._short(moment.resource)}: "
