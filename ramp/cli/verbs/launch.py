@@ -51,7 +51,6 @@ def up(name: str, detach: bool, state: StateFolder, as_json: bool) -> int:
 
     config = load_market(find_config(name), state)
     check_none_is_up(state)
-    _tell_unreachable(config)
     if detach:
         found = launch_in_background(config, state)
         if as_json:
@@ -79,16 +78,6 @@ def launch_in_background(config: SwarmConfig, state: StateFolder, *, parent: int
                 stop(state)
         raise
     return running(state)
-
-
-def _tell_unreachable(config: SwarmConfig) -> None:
-    """Warn at once of an external server that does not answer; the launch waits for it."""
-    from ramp.servers.process import probe_problem
-
-    problems = [probe_problem(host, port, config.domain) for host, port in config.server.addresses]
-    if problems and all(problems):
-        where = ", ".join(f"{host}:{port}" for host, port in config.server.addresses)
-        say(f"ramp: warning: no server: {where} {problems[0]}; waiting for it")
 
 
 def tell_missing(missing: Sequence[str]) -> None:

@@ -188,7 +188,7 @@ def _auction(
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
     view = new_view(market.short, as_json)
-    approve = AskAtTerminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
+    approve = ask_at_terminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
     with unless_closed():
         report(market, ended, as_json)
@@ -305,21 +305,20 @@ def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
             say(f"`ramp show {outcome.request_id} --as sbatch` prints how to launch on what was bought")
 
 
-class AskAtTerminal:
-    """Ask the owner at the terminal, on standard error so that results stay clean."""
+def ask_at_terminal(short: ShortName, request: RequestForQuotation) -> Approver:
+    """Return a function that asks the owner at the terminal, on standard error so that results stay clean."""
 
-    def __init__(self, short: ShortName, request: RequestForQuotation) -> None:
-        self._short = short
-        self._request = request
+    def cores_asked(offer: Offer) -> int:
+        return as_offered(request.unit(offer.unit), offer).cores.total
 
-    def __call__(self, asked: ApprovalAsked) -> bool:
+    def approve(asked: ApprovalAsked) -> bool:
         units = [
-            BoughtUnit(offer.unit, offer, self._cores_asked(offer), meets_request=meets, paid=cost)
+            BoughtUnit(offer.unit, offer, cores_asked(offer), meets_request=meets, paid=cost)
             for offer, meets, cost in zip(asked.offers, asked.meets, asked.costs, strict=True)
         ]
         fields: Fields[BoughtUnit] = Fields(
             UNIT,
-            *slot_fields(self._short),
+            *slot_fields(short),
             Field("", "Price", lambda unit: unit.offer.cpu_hour_cost, NUMBER),
             Field("", "Cost", lambda unit: unit.cost, AMOUNT),
             Field("", "Meets request", lambda unit: "yes" if unit.meets_request else "no"),
@@ -331,5 +330,4 @@ class AskAtTerminal:
             say("")
             return False
 
-    def _cores_asked(self, offer: Offer) -> int:
-        return as_offered(self._request.unit(offer.unit), offer).cores.total
+    return approve

@@ -71,13 +71,9 @@ class Role(StrEnum):
 
 
 class LinkRefused(RampError):
-    """A login link is unknown, used or expired; `code` says which."""
+    """A login link is unknown, used or expired."""
 
     exit_code = 1
-
-    def __init__(self, code: str, reason: str) -> None:
-        self.code = code
-        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +139,12 @@ class Sessions:
             "SELECT name, role, expires_at, used_at FROM links WHERE digest = ?", (_digest(secret),)
         ).fetchone()
         if row is None:
-            raise LinkRefused("unknown", "This login link is unknown.")
+            raise LinkRefused("This login link is unknown.")
         name, role, expires_at, used_at = row
         if used_at is not None:
-            raise LinkRefused("used", "This login link has been used. Each link works once.")
+            raise LinkRefused("This login link has been used. Each link works once.")
         if self._now() >= expires_at:
-            raise LinkRefused("expired", "This login link has expired.")
+            raise LinkRefused("This login link has expired.")
         return str(name), Role(role)
 
     def redeem(self, secret: str) -> tuple[str, Session]:

@@ -32,7 +32,7 @@ def sessions(tmp_path, clock):
 def refusal(sessions, secret):
     with pytest.raises(LinkRefused) as caught:
         sessions.redeem(secret)
-    return caught.value.code
+    return str(caught.value)
 
 
 def test_a_link_signs_in_once(sessions):
@@ -41,16 +41,16 @@ def test_a_link_signs_in_once(sessions):
     token, session = sessions.redeem(secret)
     assert (session.name, session.role) == ("alice", Role.USER)
     assert sessions.find(token) == session
-    assert refusal(sessions, secret) == "used"
-    assert refusal(sessions, secret[:-1]) == "unknown"
-    assert refusal(sessions, token) == "unknown"  # a session's secret is no link's
+    assert refusal(sessions, secret) == "This login link has been used. Each link works once."
+    assert refusal(sessions, secret[:-1]) == "This login link is unknown."
+    assert refusal(sessions, token) == "This login link is unknown."  # a session's secret is no link's
     assert sessions.find(secret) is None
 
 
 def test_a_link_ends_after_a_quarter_of_an_hour(sessions, clock):
     secret = sessions.issue_link("alice", Role.USER)
     clock.at += 15 * MINUTE
-    assert refusal(sessions, secret) == "expired"
+    assert refusal(sessions, secret) == "This login link has expired."
 
 
 def test_sessions_outlive_the_server_and_no_secret_is_on_disk(tmp_path, clock):
@@ -61,7 +61,7 @@ def test_sessions_outlive_the_server_and_no_secret_is_on_disk(tmp_path, clock):
     first.close()
     again = Sessions(path, clock)
     assert again.find(token) == session
-    assert refusal(again, link) == "used"
+    assert refusal(again, link) == "This login link has been used. Each link works once."
     again.close()
     stored = path.read_bytes()
     assert token.encode() not in stored
