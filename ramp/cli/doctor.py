@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from ramp.batch.inspecting import Remark
@@ -52,5 +54,4 @@ def doctor(name: str | None, show_all: bool, state: StateFolder, as_json: bool) 
 
 
 def _object(each: Remark) -> dict[str, str]:
-    found = {"check": each.check, "subject": each.subject, "says": each.says}
-    return {**found, "do": each.do} if each.is_finding else found
+    return {key: text for key, text in asdict(each).items() if key != "do" or each.is_finding}

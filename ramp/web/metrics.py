@@ -185,19 +185,19 @@ def _of_agents(status: SwarmStatus) -> Iterator[Metric]:
 
 
 def _of_machines(machines: Mapping[str, MachineState]) -> Iterator[Metric]:
-    def each(name: str, what: str, values: Mapping[str, float]) -> Metric:
-        return _gauge(name, what, ("resource",), {(resource,): value for resource, value in values.items()})
+    def each(name: str, what: str, value: Callable[[MachineState], float | None]) -> Metric:
+        found = {(resource,): value(state) for resource, state in machines.items()}
+        return _gauge(name, what, ("resource",), {key: known for key, known in found.items() if known is not None})
 
-    held = {name: sum(not slot.firm for slot in state.reservations) for name, state in machines.items()}
-    firm = {name: sum(slot.firm for slot in state.reservations) for name, state in machines.items()}
-    asked = {name: state.start_price for name, state in machines.items() if state.start_price is not None}
-    yield each("ramp_cores", "Cores of a machine.", {name: state.cores for name, state in machines.items()})
-    yield each("ramp_cores_busy", "Cores that are taken.", {name: state.cores_busy for name, state in machines.items()})
-    yield each("ramp_jobs_running", "Jobs that run.", {name: state.running_total for name, state in machines.items()})
-    yield each("ramp_jobs_queued", "Jobs that wait.", {name: state.queued_total for name, state in machines.items()})
-    yield each("ramp_holds", "Slots that are set aside for a purchase, and not firm.", held)
-    yield each("ramp_reservations", "Slots that are sold, and not over.", firm)
-    yield each("ramp_start_price_credits", "Start price of a resource, credits per core-hour.", asked)
+    yield each("ramp_cores", "Cores of a machine.", lambda state: state.cores)
+    yield each("ramp_cores_busy", "Cores that are taken.", lambda state: state.cores_busy)
+    yield each("ramp_jobs_running", "Jobs that run.", lambda state: state.running_total)
+    yield each("ramp_jobs_queued", "Jobs that wait.", lambda state: state.queued_total)
+    held, firm = "Slots that are set aside for a purchase, and not firm.", "Slots that are sold, and not over."
+    yield each("ramp_holds", held, lambda state: sum(not slot.firm for slot in state.reservations))
+    yield each("ramp_reservations", firm, lambda state: sum(slot.firm for slot in state.reservations))
+    asked = "Start price of a resource, credits per core-hour."
+    yield each("ramp_start_price_credits", asked, lambda state: state.start_price)
 
 
 def _of_accounts(accounts: Iterable[AccountLine]) -> Iterator[Metric]:

@@ -146,7 +146,7 @@ class KeeperPage:
                 Column("Role", lambda each: each.role),
                 Column("State", state_text),
                 Column("Restarts", lambda each: each.restarts, Kind.NUMBER),
-                Column("Since", lambda each: _moment(each.since), Kind.TIME),
+                Column("Since", lambda each: datetime.fromisoformat(each.since) if each.since else None, Kind.TIME),
             ),
             name="Agents",
         )
@@ -294,10 +294,3 @@ def _overdraft_text(account: AccountLine) -> str:
 
 def _slots(seller: Seller, *, firm: bool) -> int | None:
     return None if seller.machine is None else sum(each.firm == firm for each in seller.machine.reservations)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None

@@ -8,7 +8,6 @@ from nicegui import ui
 
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import RequestStanding
-from ramp.errors import RampError
 from ramp.model.instant import to_datetime
 from ramp.web.pages import frame
 from ramp.web.pages.numbers import amount
@@ -39,16 +38,9 @@ async def build(visit: Visit) -> None:
             empty="No requests yet.",
         )
         search.bind_value_to(drawn.drawn, "filter", forward=lambda text: text or None)
-    trouble = ui.label().props('role="alert"').classes("ramp-bad")
 
     async def look() -> None:
-        try:
-            listed = await visit.market().requests()
-        except RampError as error:
-            trouble.set_text(str(error))
-            return
-        trouble.set_text("")
-        drawn.show(reversed(listed))
+        drawn.show(reversed(await visit.market().requests()))
 
     Refresher(look, feed.changed, pause=ASKED_AGAIN_S)
     await look()
