@@ -144,17 +144,7 @@ def serve_pages(
     notice: str = "",
     openid: Path | None = None,
 ) -> None:
-    """Serve the pages of the market that runs until they are ended, and print the login links.
-
-    Args:
-        state: the market's state folder.
-        address: of the pages.
-        open_it: whether to open the first link in a browser.
-        results: folder of results of experiments.
-        users: those who get a login link; by default all.
-        notice: one line on the first page.
-        openid: file of a provider of OpenID Connect.
-    """
+    """Serve the pages of the running market until they are ended; print login links for `users` (default: all)."""
     from ramp.web.server import serve
     from ramp.web.site import Site
 

@@ -25,11 +25,7 @@ FindMarket = Callable[[str], AsyncMarket]
 
 
 class EveryUser:
-    """Watches all users of a market; a subclass takes the events.
-
-    Args:
-        find: finds the market as one of them.
-    """
+    """Watches all users of a market; a subclass takes the events."""
 
     def __init__(self, find: FindMarket) -> None:
         self._find = find

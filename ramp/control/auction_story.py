@@ -109,12 +109,7 @@ class Reason(NamedTuple):
     entries: list[ResourceRefusal]
 
     def passing(self, short: Callable[[str], str], written: Callable[[str], str]) -> str:
-        """Describe the easiest acceptable values with their resources, or return "".
-
-        Args:
-            short: shortens names.
-            written: writes the times in a value.
-        """
+        """Describe the easiest acceptable values with their resources, or return ""; `written` writes their times."""
         nearest = [each for each in self.entries if each.refusal.nearest]
         nearest.sort(key=lambda each: ease(each.refusal.code, each.refusal.nearest))
         return first_of([f"{short(each.resource)}: {written(each.refusal.passing)}" for each in nearest], "; ")

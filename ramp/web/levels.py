@@ -42,12 +42,7 @@ class Levels:
 
 
 class MarketReader:
-    """Reads the levels of one market.
-
-    Args:
-        state: its state folder.
-        clock: seconds that only rise.
-    """
+    """Reads the levels of one market."""
 
     def __init__(self, state: StateFolder, clock: Callable[[], float] = time.monotonic) -> None:
         self._state = state

@@ -77,10 +77,6 @@ class ContractChanges:
 class UserFeed(EveryUser):
     """The requests of one user.
 
-    Args:
-        user: local name.
-        find: finds the market as this user.
-
     Attributes:
         changed: after every change.
         changes: of the sizes of this user's slots.
@@ -185,12 +181,7 @@ class UserFeed(EveryUser):
 
 
 class SaleWatch(EveryUser):
-    """Watches a market's users from the first call of `keep` on.
-
-    Args:
-        state: the market's state folder.
-        history: stores the sales.
-        count: takes every event.
+    """Watches a market's users from the first call of `keep` on; `count` takes every event.
 
     Attributes:
         changed: after new sales.

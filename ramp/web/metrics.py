@@ -244,9 +244,6 @@ def metrics_route(token: str, read: Callable[[], Awaitable[Levels]], counted: Co
 def metrics_token(path: Path) -> str:
     """Return the token of a market; create its file if it does not exist.
 
-    Args:
-        path: its file.
-
     Raises:
         ConfigurationError: if others may read the file, or its text is too short for a token.
     """

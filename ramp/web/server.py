@@ -81,13 +81,7 @@ def application(site: Site, address: ServedAddress, openid: Path | None = None) 
 
 
 def serve(site: Site, address: ServedAddress, openid: Path | None, ready: Callable[[], None]) -> None:
-    """Serve the pages until SIGINT, SIGTERM or SIGHUP.
-
-    Args:
-        site: the pages.
-        address: where they are served.
-        openid: file of a provider of OpenID Connect; None without one.
-        ready: called when the server is ready.
+    """Serve the pages until SIGINT, SIGTERM or SIGHUP; `openid` is the file of a provider of OpenID Connect.
 
     Raises:
         ConfigurationError: if the address cannot be served.

@@ -20,13 +20,8 @@ from ramp.web.security.sessions import Sessions
 class Site:
     """The pages of one market.
 
-    Args:
-        state: the market's state folder.
-        sessions: of signed-in users.
-        results: folder of results of experiments; by default that in the state folder.
-        notice: one line on the first page; empty for none.
-
     Attributes:
+        notice: one line on the first page; empty for none.
         owners: key of the session of each open page, by the page's id.
         sales: of the market over time.
         counted: what metrics count of the events of all users.

@@ -139,14 +139,7 @@ def colours(dark: bool) -> dict[str, str]:
 def draw_chart(
     options: Options, label: str, height_rem: int = 18, on_pick: Callable[[Picked], object] | None = None
 ) -> ui.echart:
-    """Draw a chart.
-
-    Args:
-        options: what it shows.
-        label: for screen readers.
-        height_rem: its height in `rem`, the unit of CSS.
-        on_pick: called when a point is clicked.
-    """
+    """Draw a chart, with a label for screen readers; `on_pick` is called when a point is clicked."""
     chart = ui.echart(options, on_point_click=on_pick).style(f"height: {height_rem}rem").props('role="img"')
     chart.props["aria-label"] = label
     return chart

@@ -27,13 +27,7 @@ COUNTED_S: Final = 1.0
 
 
 class SizeCard:
-    """The card for resizing a reservation.
-
-    Args:
-        visit: the open page.
-        bought: the reservation.
-        on_changed: called to reload the reservation when a change has ended.
-    """
+    """The card for resizing a reservation; `on_changed` is called to reload it when a change has ended."""
 
     def __init__(self, visit: Visit, bought: Reservation, on_changed: Callable[[], Awaitable[None]]) -> None:
         self._visit = visit

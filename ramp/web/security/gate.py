@@ -62,14 +62,7 @@ OwnerOf = Callable[[str], str | None]
 
 
 class Gate:
-    """An ASGI application that checks requests and passes them on to another.
-
-    Args:
-        app: the pages.
-        sessions: of signed-in users.
-        address: where the pages are served.
-        owner_of: returns the session of an open page.
-    """
+    """An ASGI application that checks requests and passes them on to another, the pages."""
 
     def __init__(self, app: ASGIApp, sessions: Sessions, address: ServedAddress, owner_of: OwnerOf) -> None:
         self._app = app

@@ -25,14 +25,7 @@ _PAGE: Final = Template(Path(__file__).with_name("plain_page.html").read_text("u
 
 
 def routes(sessions: Sessions, address: ServedAddress, gate: Gate, openid: Mount | None = None) -> list[BaseRoute]:
-    """Return the routes `/login` and `/logout`, and those of OpenID Connect.
-
-    Args:
-        sessions: of signed-in users.
-        address: of the pages.
-        gate: ends sessions with their sockets.
-        openid: pages that lead to a provider of OpenID Connect and back; None without one.
-    """
+    """Return the routes `/login` and `/logout`, and those of OpenID Connect if there is a provider."""
     how_to = _HOW_TO if openid is None else _OPENID + _HOW_TO
 
     async def login(request: Request) -> Response:
@@ -84,14 +77,7 @@ def _called(name: str, role: Role) -> str:
 
 
 def sign_in_page(secret: str, name: str, role: Role, before: Session | None = None) -> Response:
-    """Return the page whose button redeems a login link.
-
-    Args:
-        secret: of the link.
-        name: whose it is.
-        role: theirs.
-        before: the session that this ends; None without one.
-    """
+    """Return the page whose button redeems a login link, which ends the session `before`."""
     note = "<p>This page signs in once. The session ends after twelve hours without use.</p>"
     if before is not None:
         note += f"<p>{escape(_called(before.name, before.role))} is signed in here and will be signed out.</p>"

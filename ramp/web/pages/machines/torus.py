@@ -313,14 +313,7 @@ def slices_chart(drawn: TorusMap, moment: datetime, chosen: str, dark: bool) -> 
 
 
 class PlacesView:
-    """Draws places at a moment.
-
-    Args:
-        visit: of the page.
-        drawn: the machine.
-        end_text: writes the end of a job or reservation.
-        note: explains the picture.
-    """
+    """Draws places at a moment; `end_text` writes the end of a job or reservation."""
 
     def __init__(self, visit: Visit, drawn: TorusMap, end_text: Callable[[datetime], str], note: str) -> None:
         self._drawn = drawn
