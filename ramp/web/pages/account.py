@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Final
 
 from nicegui import ui
@@ -76,6 +77,7 @@ def warning_text(visit: Visit, available: int) -> str:
 
 
 def _draw(visit: Visit, found: Account) -> None:
+    short = visit.market().short
     with frame.card():
         with ui.element("div").classes("row items-center full-width"):
             frame.subheading("Spending by seller and month")
@@ -89,7 +91,7 @@ def _draw(visit: Visit, found: Account) -> None:
                 Column("Refunded (credits)", lambda each: each.refunded, Kind.CREDITS),
                 Column("Spent (credits)", lambda each: each.paid - each.refunded, Kind.CREDITS),
             ),
-            spending(found.postings, visit),
+            spending(found.postings, visit.zone, short),
             empty="Nothing was bought.",
             name="Spending by seller and month",
         )
@@ -104,7 +106,7 @@ def _draw(visit: Visit, found: Account) -> None:
             (
                 Column("Time", lambda each: each.at, Kind.TIME),
                 Column("Type", lambda each: each.kind),
-                Column("Counterparty", lambda each: visit.market().short(each.counterparty)),
+                Column("Counterparty", lambda each: short(each.counterparty)),
                 Column("Amount (credits)", lambda each: each.amount, Kind.CREDITS, lambda each: signed(each.amount)),
                 Column("Balance (credits)", lambda each: each.balance, Kind.CREDITS),
             ),
@@ -123,13 +125,13 @@ class Spending:
     refunded: int = 0
 
 
-def spending(postings: Iterable[Posting], visit: Visit) -> list[Spending]:
+def spending(postings: Iterable[Posting], zone: tzinfo, short: Callable[[str], str]) -> list[Spending]:
     """Return the spending by month in the page's zone and by seller, the latest month first."""
     found: dict[tuple[str, str], Spending] = {}
     for each in postings:
         if each.kind not in (TransferKind.PAYMENT, TransferKind.REFUND):
             continue
-        month, seller = f"{each.at.astimezone(visit.zone):%Y-%m}", visit.market().short(each.counterparty)
+        month, seller = f"{each.at.astimezone(zone):%Y-%m}", short(each.counterparty)
         line = found.setdefault((month, seller), Spending(month, seller))
         if each.kind == TransferKind.PAYMENT:
             line.paid -= each.amount

@@ -10,7 +10,7 @@ import pytest
 from ramp.batch.inspecting import Promise
 from ramp.cli.main import main
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus, headline
-from ramp.doctor import surroundings
+from ramp.doctor import examination
 from ramp.doctor.examination import examine, forgotten, promises_of
 from ramp.errors import RampError
 from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
@@ -66,7 +66,7 @@ def test_certificates_that_end_soon_are_findings_with_what_to_do(state: StateFol
     store.create_ca(NOW, market="a market")
     store.issue("alice@localhost", Role.USER, NOW, lifetime=29 * DAY)
     store.issue("bob@localhost", Role.USER, NOW, lifetime=300 * DAY)
-    found = [each for each in surroundings.certificates(state, NOW) if each.is_finding]
+    found = [each for each in examination.certificates(state, NOW) if each.is_finding]
     assert [(each.subject, each.do) for each in found] == [("alice@localhost", "ramp keys renew alice@localhost")]
     report = examine(state, clock=lambda: NOW + 30 * DAY)
     (expired,) = [each for each in report.findings if each.check == "certificates"]
@@ -80,29 +80,29 @@ def test_a_revoked_certificate_is_a_finding_where_its_party_is_still_on_the_mark
         store.issue(name, Role.USER, NOW)
         store.revoke(name, NOW + MINUTE)
     config = load_config(find_config("quickstart"))  # has an alice, and no carol
-    found = [each for each in surroundings.certificates(state, NOW + HOUR, config) if each.is_finding]
+    found = [each for each in examination.certificates(state, NOW + HOUR, config) if each.is_finding]
     assert [(each.subject, each.do) for each in found] == [
         ("alice@localhost", "ramp keys renew alice@localhost --new-key")
     ]
-    assert not any(each.is_finding for each in surroundings.certificates(state, NOW + HOUR))
+    assert not any(each.is_finding for each in examination.certificates(state, NOW + HOUR))
 
 
 def test_a_disk_that_is_nearly_full_is_a_finding(state: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def with_free(megabytes: int) -> None:
         told = SimpleNamespace(free=megabytes << 20)
-        monkeypatch.setattr(surroundings, "shutil", SimpleNamespace(disk_usage=lambda _: told))
+        monkeypatch.setattr(examination, "shutil", SimpleNamespace(disk_usage=lambda _: told))
 
     with_free(199)
-    found = [each for each in surroundings.disk(state) if each.is_finding]
+    found = [each for each in examination.disk(state) if each.is_finding]
     assert found[0].says.startswith("199 MB are free below ")
     with_free(200)
-    assert not [each for each in surroundings.disk(state) if each.is_finding and "MB" in each.says]
+    assert not [each for each in examination.disk(state) if each.is_finding and "MB" in each.says]
 
 
 def test_agents_that_are_ill_and_clocks_that_are_wrong() -> None:
-    assert not any(each.is_finding for each in surroundings.agents(STATUS))
+    assert not any(each.is_finding for each in examination.agents(STATUS))
     ill = replace(AGENT, state="degraded", detail="slurmctld does not answer", clock_warning="it is 3 s ahead")
-    found = [each for each in surroundings.agents(replace(STATUS, agents=(ill,))) if each.is_finding]
+    found = [each for each in examination.agents(replace(STATUS, agents=(ill,))) if each.is_finding]
     assert [(each.check, each.subject) for each in found] == [("agents", "big1"), ("clock", "big1")]
     assert "slurmctld does not answer" in found[0].says
 
@@ -110,7 +110,7 @@ def test_agents_that_are_ill_and_clocks_that_are_wrong() -> None:
 def test_a_standby_bank_is_well() -> None:
     """With PostgreSQL and a standby the doctor found something every time, which made it useless for monitoring."""
     standby = replace(AGENT, name="bank-2", role="bank", state="standby", detail="bank is the bank", is_up=False)
-    remarks = list(surroundings.agents(replace(STATUS, agents=(AGENT, standby))))
+    remarks = list(examination.agents(replace(STATUS, agents=(AGENT, standby))))
     assert not [each for each in remarks if each.is_finding]
     assert "2 of 2 respond" in [each.says for each in remarks]
     assert headline(replace(STATUS, agents=(AGENT, standby))).health == "up"
@@ -120,16 +120,16 @@ def test_the_ledgers_database_is_asked_by_the_driver_of_the_bank() -> None:
     """`postgresql://` alone names psycopg2 in SQLAlchemy, which RAMP neither has nor needs."""
     config = load_config(find_config("quickstart"))
     away = "postgresql://ramp:hidden@127.0.0.1:9/ledger?connect_timeout=1"  # the port of `discard`
-    (found,) = surroundings.ledger(replace(config, ledger=away))
+    (found,) = examination.ledger(replace(config, ledger=away))
     assert "psycopg2" not in found.says
     assert "hidden" not in found.says
     assert ("connection" in found.says, found.is_finding) == (True, True)
 
 
 def test_a_server_that_nobody_reaches() -> None:
-    assert not any(each.is_finding for each in surroundings.server(None, STATUS))
+    assert not any(each.is_finding for each in examination.server(None, STATUS))
     silent = replace(STATUS, server=replace(STATUS.server, problem="does not answer"))
-    (found,) = surroundings.server(None, silent)
+    (found,) = examination.server(None, silent)
     assert found.is_finding
 
 
