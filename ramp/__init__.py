@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ramp.client.results import Reservation as Reservation
     from ramp.client.results import Resource as Resource
     from ramp.client.results import Unit as Unit
+    from ramp.control.events import MarketChanged as MarketChanged
     from ramp.control.events import MarketRefusalCode as MarketRefusalCode
     from ramp.control.events import Submitted as Submitted
-    from ramp.control.market_changes import MarketChanged as MarketChanged
     from ramp.errors import ConfigurationError as ConfigurationError
     from ramp.errors import DocumentError as DocumentError
     from ramp.errors import MarketRefused as MarketRefused
@@ -76,8 +76,7 @@ _PLACES = {
         "Resource",
         "Unit",
     ),
-    "ramp.control.events": ("MarketRefusalCode", "Submitted"),
-    "ramp.control.market_changes": ("MarketChanged",),
+    "ramp.control.events": ("MarketChanged", "MarketRefusalCode", "Submitted"),
     "ramp.errors": (
         "ConfigurationError",
         "DocumentError",

@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Final, assert_never, get_args
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.group_calls import Act, GroupCall
-from ramp.control.events import Event, MarketRefusalCode, market_refused
-from ramp.control.market_changes import (
+from ramp.control.events import ChangeLine, Event, MarketChanged, MarketRefusalCode, market_refused
+from ramp.control.requests import (
     AddResource,
     AddUser,
-    ChangeLine,
     DrainResource,
-    MarketChanged,
     OwnerRequest,
     Reload,
     RemoveParty,
     RenewKeys,
+    Request,
     RestartAgent,
     SetResource,
     ShowStatus,
 )
-from ramp.control.requests import Request
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso

@@ -13,12 +13,12 @@ from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market, ask
 from ramp.client.request import Count
 from ramp.client.submission import Credits
-from ramp.control.market_changes import (
+from ramp.control.events import MarketChanged
+from ramp.control.requests import (
     CERTIFICATE_DAYS,
     AddResource,
     AddUser,
     DrainResource,
-    MarketChanged,
     OwnerRequest,
     Reload,
     RemoveParty,

@@ -21,8 +21,8 @@ from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
 from ramp.client.times import moment_of
 from ramp.control import events
-from ramp.control.market_changes import MarketChanged, OwnerRequest
-from ramp.control.requests import ListAgreements, ListJobs, ListRequests, Request, Watch
+from ramp.control.events import MarketChanged
+from ramp.control.requests import ListAgreements, ListJobs, ListRequests, OwnerRequest, Request, Watch
 from ramp.errors import ConfigurationError, ControlLineError
 from ramp.model import contents as c
 from ramp.model.contents.directory import DRAINING_SERVICE

@@ -16,8 +16,7 @@ from typing import Final
 
 from ramp.client.line import check_welcome
 from ramp.control.codec import VERSION, decode_event, encode_request
-from ramp.control.market_changes import ShowStatus
-from ramp.control.requests import Hello
+from ramp.control.requests import Hello, ShowStatus
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.runtime.state_folder import StateFolder, socket_address

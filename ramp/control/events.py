@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from ramp.control.market_changes import MarketChanged
 from ramp.control.requests import by_wire_name
 from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, DocumentError, MarketRefused, RampError
@@ -262,6 +261,29 @@ class JobsListed:
     """Every job, in the order of ordering."""
 
     jobs: tuple[JobStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """One thing that is changed.
+
+    Attributes:
+        kind: `remove`, `add`, `update`, `rebuild`, `renew`, `restart`; `later` is not done now, and the text says when;
+            `stands` is a change by a command that overrides the file; `warning` reports a problem.
+        name: of the agent, or of the part of the configuration.
+    """
+
+    kind: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarketChanged:
+    """The changes made, or planned if `done` is false."""
+
+    lines: tuple[ChangeLine, ...]
+    done: bool = True
 
 
 Progress = (

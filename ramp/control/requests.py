@@ -1,4 +1,4 @@
-"""Requests of an owner to its agent, by their class names on the wire.
+"""Requests of an owner to its agent or to the supervisor, by their class names on the wire.
 
 Commands of the protocol are requests as they are; the classes here are what only the control channel has. The agent
 numbers a question itself, so its `query_id` is left empty. Instants and durations are integers of microseconds, amounts
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
-from ramp.control.market_changes import OwnerRequest, ShowStatus
 from ramp.protocol import events as ev
+
+CERTIFICATE_DAYS: Final = 365
+"""Default validity of a renewed certificate, in days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,86 @@ UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCo
 
 KeeperRequest = ev.DepositOrdered | ev.RefundOrdered | ev.OverviewAsked
 """Requests of the market's keeper to its agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddUser:
+    """Add a user: key, certificate, XMPP account, bank account, agent."""
+
+    name: str
+    deposit: int = 0
+    credit_limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveParty:
+    """Remove a user or a resource: its agent ends, its certificates are revoked.
+
+    It is refused while something of the party is open, unless forced.
+    """
+
+    name: str
+    role: Literal["user", "resource"]
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddResource:
+    """Add a resource from TOML: one `[[resources]]`, with `[machines.NAME]` for a new machine."""
+
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrainResource:
+    """Stop new sales of a resource and keep its reservations; with `draining` false, sell again."""
+
+    name: str
+    draining: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SetResource:
+    """Set the prices of a resource; None for no change."""
+
+    name: str
+    start_price: int | None = None
+    minimum_price: int | None = None
+    rounds_expected: int | None = None
+    pricing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenewKeys:
+    """Issue a new certificate to an agent, by default for its present key; the agent signs with it at once."""
+
+    name: str
+    new_key: bool = False
+    days: int = CERTIFICATE_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAgent:
+    """Restart an agent, which continues from its journal."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Apply changes from the configuration file; `dry_run` only lists them."""
+
+    dry_run: bool = False
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatus:
+    """Show the status of the market, answered by `ramp.control.status.SwarmStatus`."""
+
+
+OwnerRequest = AddUser | RemoveParty | AddResource | DrainResource | SetResource | RenewKeys | RestartAgent | Reload
+"""Changes that the market's owner asks of its supervisor."""
 
 Request = Hello | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
 

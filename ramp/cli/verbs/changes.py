@@ -13,7 +13,7 @@ from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, credits_type, example, file_type, state_options
 from ramp.cli.views.output import print_json, print_line, say, waiting
 from ramp.client.connecting import MarketOperator, operate, resource_definition
-from ramp.control.market_changes import MarketChanged
+from ramp.control.events import MarketChanged
 from ramp.model.money import exact_credits
 from ramp.runtime.state_folder import StateFolder
 

@@ -8,7 +8,8 @@ import pytest
 
 from ramp.agents.configuration_changes import Changing
 from ramp.agents.group_calls import GroupCall
-from ramp.control.market_changes import AddUser, MarketChanged
+from ramp.control.events import MarketChanged
+from ramp.control.requests import AddUser
 from ramp.control.status import AgentStatus
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
