@@ -23,16 +23,7 @@ SHOWN_MAX: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A slot that was sold.
-
-    Attributes:
-        agreement_id: of its agreement.
-        at: when it was paid.
-        resource: who sold it.
-        cores: charged for.
-        duration: of the slot.
-        cost: minor units.
-    """
+    """A slot that was sold, at the time of its payment, with the cores charged and the cost in minor units."""
 
     agreement_id: str
     at: Instant

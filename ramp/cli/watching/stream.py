@@ -57,16 +57,7 @@ REASONS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line.
-
-    Attributes:
-        at: when.
-        kind: one of `KINDS`.
-        who: an agent's local name; empty for the market.
-        event: kind of event.
-        text: the sentence for people.
-        fields: further values for programs.
-    """
+    """One line: `text` is for people, `fields` for programs; `who` is an agent, or empty for the market."""
 
     at: Instant
     kind: str

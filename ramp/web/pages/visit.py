@@ -30,9 +30,6 @@ class Visit:
     """One open page.
 
     Attributes:
-        site: what all pages share.
-        session: of the page.
-        request: that opened the page.
         client: the page, as NiceGUI knows it.
         dark: whether the browser shows dark pages.
         zone: the browser's time zone; UTC if this computer does not know it.

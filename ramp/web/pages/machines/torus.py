@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from nicegui import ui
@@ -63,8 +62,7 @@ NOTHING: Final = "none"
 NOTHING_POINTED: Final = "Point at a unit or a row to see its job and cables."
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(NamedTuple):
     """Colour and opacity of a box."""
 
     color: str
@@ -148,12 +146,7 @@ class MachineScene:
         self._aspect = max(visit.width_px - BESIDES_PX, HEIGHT_PX / 2) / HEIGHT_PX
         self._choose = choose
         self._point = point
-        self._boxes: dict[Place, Any] = {}
-        self._paints: dict[Place, Paint] = {}
-        self._frames: dict[Place, Any] = {}
-        self._wires: list[Any] = []
         self._shown: Mapping[Place, Occupant] = {}
-        self._extents: Place = ()
         ground = "#1c232b" if dark else "#ffffff"
         self._moment: datetime | None = None
         self._drawn = drawn
@@ -182,7 +175,7 @@ class MachineScene:
             paint = idle(self._dark) if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
             if self._paints.get(place) != paint:
                 self._paints[place] = paint
-                box.material(paint.color, paint.opacity)
+                box.material(*paint)
         self._show_frames(drawn, moment)
         self._drawn, self._moment, self._chosen = drawn, moment, chosen
         self._show_cables()
@@ -194,7 +187,10 @@ class MachineScene:
 
     def _place_all(self, drawn: TorusMap) -> None:
         self._scene.clear()
-        self._boxes, self._paints, self._frames, self._wires = {}, {}, {}, []
+        self._boxes: dict[Place, Any] = {}
+        self._paints: dict[Place, Paint] = {}
+        self._frames: dict[Place, Any] = {}
+        self._wires: list[Any] = []
         self._extents = drawn.extents
         ink = "color: #c3ced8" if self._dark else "color: #3d4a56"
         with self._scene as scene:
@@ -227,14 +223,14 @@ class MachineScene:
         for wire in self._wires:
             wire.delete()
         self._wires = []
-        for each in self._drawn.occupants:
-            if each.name == (self._pointed or self._chosen) and self._moment and each.has_at(self._moment):
-                self._show_wires(self._drawn, each)
-
-    def _show_wires(self, drawn: TorusMap, occupant: Occupant) -> None:
         ink = "#ffffff" if self._dark else "#17222d"
+        lit = [
+            each
+            for each in self._drawn.occupants
+            if each.name == (self._pointed or self._chosen) and self._moment and each.has_at(self._moment)
+        ]
         with self._scene as scene:
-            for start, end in drawn.wires(occupant):
+            for start, end in (ends for each in lit for ends in self._drawn.wires(each)):
                 wire = scene.quadratic_bezier_tube(
                     list(start),
                     list(bow_of(start, end)),
