@@ -195,8 +195,12 @@ class Changing:
         """Return a party's open obligations according to itself and the bank, and further information."""
         found: list[str] = []
         told: list[str] = []
-        bank = [(self._active_bank, self._config.address(name))] if self._config.own_agents else []
-        for asked, account in [(name, ""), *bank]:
+        whom = [(name, "")]
+        if self._config.own_agents:
+            banks = self._config.bank_names
+            active = next((bank for bank in banks if self._agents.agents[bank].is_up), banks[0])
+            whom.append((active, self._config.address(name)))
+        for asked, account in whom:
             try:
                 more, also = await self._agents.call(GroupCall(Act.STANDING, asked, account))
             except TransportError as error:
@@ -340,11 +344,6 @@ class Changing:
         """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
         for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
             await self._apply(name, Act.UPDATE)
-
-    @property
-    def _active_bank(self) -> str:
-        names = self._config.bank_names
-        return next((name for name in names if self._agents.agents[name].is_up), names[0])
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)
