@@ -438,7 +438,8 @@ class _Reader:
         if len(self.findings) == before and found is not None:
             for each in conditions:
                 if not each.holds(found):
-                    return self._wrong(path, value, _condition_words(found, each))
+                    words = each.words if isinstance(each, Wanted) else f"{_SCALARS[type(found)][0]} {each}"
+                    return self._wrong(path, value, words)
         return found
 
     def _scalar(self, value: Any, kind: Any, path: _Path) -> Any:
@@ -475,9 +476,3 @@ def _is_storable(text: str) -> bool:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
-
-
-def _condition_words(found: Any, condition: Bounds | Wanted) -> str:
-    if isinstance(condition, Wanted):
-        return condition.words
-    return f"{_SCALARS[type(found)][0]} {condition}"

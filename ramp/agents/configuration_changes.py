@@ -154,9 +154,7 @@ class Changing:
     async def _come(self, name: str, then: Overlay, verb: str, what: str, who: str) -> MarketChanged:
         before = self._overlay
         config = then.config(self._config.path)
-        address = config.address(name)
-        await self._agents.give_account(name)
-        self._keys.issue(address, config.roles()[name], self._clock.now())
+        await self._admit(name, config)
         self._take(then, config)
         await self.tell_bank()
         status = await self._agents.launch(name)
@@ -169,6 +167,10 @@ class Changing:
             )
         return self._done(verb, name, what, who, "add")
 
+    async def _admit(self, name: str, config: SwarmConfig) -> None:
+        await self._agents.give_account(name)
+        self._keys.issue(config.address(name), config.roles()[name], self._clock.now())
+
     # -- removals ------------------------------------------------------------------------------------------------
 
     async def _remove(self, name: str, role: Role, who: str, *, forced: bool) -> MarketChanged:
@@ -176,24 +178,13 @@ class Changing:
         still_open, told = await self._standing(name)
         self._check_closed(name, still_open, forced=forced)
         then = self._overlay.without(name)
-        config = then.config(self._config.path)  # refuses a market without users or resources
-        return await self._go(name, then, config, role, who, told=[*still_open, *told], forced=forced)
+        self._take(then, then.config(self._config.path))  # refuses a market without users or resources
+        return await self._end(name, role, who, [*still_open, *told], forced=forced)
 
-    async def _go(
-        self,
-        name: str,
-        then: Overlay,
-        config: SwarmConfig,
-        role: Role,
-        who: str,
-        *,
-        told: Sequence[str],
-        forced: bool,
-    ) -> MarketChanged:
-        address = self._config.address(name)
-        self._take(then, config)
+    async def _end(self, name: str, role: Role, who: str, told: Sequence[str], *, forced: bool) -> MarketChanged:
+        """End an agent that is no longer in the configuration, and revoke its certificates."""
         await self._agents.end(name)
-        revoked = self._keys.revoke(address, self._clock.now(), f"removed by {who}")
+        revoked = self._keys.revoke(self._config.address(name), self._clock.now(), f"removed by {who}")
         certificates_text = f"{len(revoked)} certificate{'' if len(revoked) == 1 else 's'} revoked"
         what = "; ".join((f"removed {role} {name}{' by force' if forced else ''}, {certificates_text}", *told))
         return self._done(f"{role} remove", name, what, who, "remove")
@@ -202,8 +193,12 @@ class Changing:
         """Return a party's open obligations according to itself and the bank, and further information."""
         found: list[str] = []
         told: list[str] = []
-        bank = [(self._active_bank, self._config.address(name))] if self._config.own_agents else []
-        for asked, account in [(name, ""), *bank]:
+        whom = [(name, "")]
+        if self._config.own_agents:
+            banks = self._config.bank_names
+            active = next((bank for bank in banks if self._agents.agents[bank].is_up), banks[0])
+            whom.append((active, self._config.address(name)))
+        for asked, account in whom:
             try:
                 more, also = await self._agents.call(GroupCall(Act.STANDING, asked, account))
             except TransportError as error:
@@ -291,37 +286,20 @@ class Changing:
         removed = [step.name for step in steps if step.kind is StepKind.REMOVE]
         standings = {name: await self._standing(name) for name in removed}
         lines = [_line(step, standings.get(step.name, ([], []))[0]) for step in steps]
-        comers = [step.name for step in steps if step.kind is StepKind.ADD and config.roles()[step.name] is Role.USER]
-        lines += [line for name in comers for line in _unmapped(config, name)]
+        comers = [step.name for step in steps if step.kind is StepKind.ADD]
+        lines += [line for name in comers if config.roles()[name] is Role.USER for line in _unmapped(config, name)]
         lines += [ChangeLine("stands", "", f"{each}, regardless of the file") for each in then.standing]
         if dry_run:
             return MarketChanged(tuple(lines), done=False)
         for name, (still_open, _) in standings.items():
             self._check_closed(name, still_open, forced=forced)
-        await self._follow(steps, then, config, who, standings, forced=forced)
-        return MarketChanged(tuple(lines))
-
-    async def _follow(
-        self,
-        steps: Sequence[Step],
-        then: Overlay,
-        config: SwarmConfig,
-        who: str,
-        standings: dict[str, tuple[list[str], list[str]]],
-        *,
-        forced: bool,
-    ) -> None:
         roles = self._config.roles()
-        self._record("reload", "", f"loaded the file {self._config.path}", who)
-        for step in steps:
-            if step.kind is StepKind.REMOVE:
-                told = [part for both in standings[step.name] for part in both]
-                await self._go(step.name, then, config, roles[step.name], who, told=told, forced=forced)
+        self._record("reload", "", f"loaded the file {path}", who)
         self._take(then, config)
-        for step in steps:
-            if step.kind is StepKind.ADD:
-                await self._agents.give_account(step.name)
-                self._keys.issue(config.address(step.name), config.roles()[step.name], self._clock.now())
+        for name, (still_open, told) in standings.items():
+            await self._end(name, roles[name], who, [*still_open, *told], forced=forced)
+        for name in comers:
+            await self._admit(name, config)
         await self.tell_bank()
         for step in steps:
             if step.kind is StepKind.ADD:
@@ -330,6 +308,7 @@ class Changing:
                 await self._apply(step.name, ACTS[step.kind])
             if step.kind not in (StepKind.REMOVE, StepKind.LATER):
                 self._record("reload", step.name, step.text, who)
+        return MarketChanged(tuple(lines))
 
     # -- common --------------------------------------------------------------------------------------------------
 
@@ -363,11 +342,6 @@ class Changing:
         """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
         for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
             await self._apply(name, Act.UPDATE)
-
-    @property
-    def _active_bank(self) -> str:
-        names = self._config.bank_names
-        return next((name for name in names if self._agents.agents[name].is_up), names[0])
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)

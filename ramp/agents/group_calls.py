@@ -1,4 +1,4 @@
-"""Calls of the supervisor to a process of agents: lines of JSON on its standard input.
+"""A process of agents, and the supervisor's calls to it: lines of JSON on its standard input.
 
 The answer is an event `answered` of the process (`ramp.agents.group`) with the call's number.
 """
@@ -6,8 +6,10 @@ The answer is an event `answered` of the process (`ramp.agents.group`) with the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from dataclasses import asdict, dataclass, replace
+import signal
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -60,39 +62,63 @@ def read_call(line: bytes) -> GroupCall:
     return GroupCall(**{**plain, "act": Act(plain["act"])})
 
 
-class OpenCalls:
-    """The supervisor's calls without an answer."""
+@dataclass(slots=True, eq=False)
+class GroupProcess:
+    """A process of agents as the supervisor sees it, with its calls that have no answer yet.
 
-    def __init__(self) -> None:
-        self._open: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
-        self._asked = 0
+    Attributes:
+        name: its name, as in its log's.
+        agents: local names of its agents.
+        process: the process; None before its first start.
+        task: starts it again whenever it ends.
+        deaths: how often it has ended by itself.
+    """
 
-    async def ask(self, process: str, lines: asyncio.StreamWriter, asked: GroupCall) -> dict[str, Any]:
-        """Send a call to a process, through its standard input `lines`, and wait for the answer.
+    name: str
+    agents: list[str]
+    process: asyncio.subprocess.Process | None = None
+    task: asyncio.Task[None] | None = None
+    deaths: int = 0
+    _open: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
+    _asked: int = 0
+
+    async def ask(self, asked: GroupCall) -> tuple[list[str], list[str]]:
+        """Send a call; return open obligations and further information.
 
         Raises:
-            TransportError: the process has ended.
-            TimeoutError, OSError: the process does not answer or read.
+            TransportError: the process does not run, ends or does not answer, or the call fails.
         """
+        process = self.process
+        if process is None or process.returncode is not None or process.stdin is None:
+            raise TransportError(f"the process of {asked.agent} is not running")
         self._asked += 1
         number, answer = self._asked, asyncio.get_running_loop().create_future()
-        self._open[number] = process, answer
+        self._open[number] = answer
         try:
-            lines.write(replace(asked, call=number).line())
-            await lines.drain()
-            event: dict[str, Any] = await asyncio.wait_for(answer, CALL_LIMIT_S)
-            return event
+            process.stdin.write(replace(asked, call=number).line())
+            await process.stdin.drain()
+            event = await asyncio.wait_for(answer, CALL_LIMIT_S)
+        except (TimeoutError, OSError) as error:
+            raise TransportError(f"the process of {asked.agent} ({process.pid}) does not answer") from error
         finally:
             del self._open[number]
+        if event["detail"]:
+            raise TransportError(str(event["detail"]))
+        return event.get("open", []), event.get("told", [])
 
     def answered(self, event: dict[str, Any]) -> None:
         """Pass an answer to the call that waits for it, if any."""
-        _, waiting = self._open.get(event.get("call", 0), ("", None))
+        waiting = self._open.get(event.get("call", 0))
         if waiting is not None and not waiting.done():
             waiting.set_result(event)
 
-    def ended(self, process: str, status: int) -> None:
-        """Fail the open calls of a process that has ended."""
-        for asked, waiting in self._open.values():
-            if asked == process and not waiting.done():
-                waiting.set_exception(TransportError(f"the process {process} has ended with status {status}"))
+    def ended(self, status: int) -> None:
+        """Fail all open calls, because the process has ended."""
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_exception(TransportError(f"the process {self.name} has ended with status {status}"))
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)

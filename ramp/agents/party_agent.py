@@ -111,20 +111,16 @@ class PartyAgent(MarketAgent):
         Raises:
             EffectFailed: the party's decision cannot be carried out, which is not the message's fault.
         """
-        if BUNDLE_KEY in message.metadata:
-            await self._take_bundle(message)
-        else:
+        if BUNDLE_KEY not in message.metadata:
             self.take_in(message)
-        await self._settle()
-
-    async def _take_bundle(self, bundle: EncodedMessage) -> None:
-        sender = bundle.peer
-        try:
-            messages = unpack(bundle)
-        except DocumentError as error:
-            self.drop(sender, "cannot read a bundle from %s: %s", sender, error)
         else:
-            await self.on_bundle(sender, messages)
+            try:
+                messages = unpack(message)
+            except DocumentError as error:
+                self.drop(message.peer, "cannot read a bundle from %s: %s", message.peer, error)
+            else:
+                await self.on_bundle(message.peer, messages)
+        await self._settle()
 
     async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
         """Handle a bundle of messages; this kind of agent refuses it."""

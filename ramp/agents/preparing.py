@@ -22,9 +22,9 @@ from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.joining.membership import kept_key, not_enrolled, server_certificate_file, server_key_file
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
-from ramp.runtime.state_folder import StateFolder
+from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.servers.embedded import EmbeddedServer
-from ramp.servers.process import ServerProcess
+from ramp.servers.process import ServerProcess, check_accounts
 from ramp.servers.prosody import FederatedProsody, ProsodyServer
 
 RENEW_BEFORE: Final[Duration] = 30 * DAY
@@ -131,7 +131,23 @@ def new_server(config: SwarmConfig, state: StateFolder) -> ServerProcess | None:
     return None
 
 
-def read_passwords(path: Path) -> dict[str, str]:
+def accounts_of(config: SwarmConfig, state: StateFolder) -> dict[str, str]:
+    """Return the passwords of all accounts of a market's own agents and programs, by local name.
+
+    Raises:
+        ConfigurationError: the file of existing passwords is missing or invalid, or a name cannot be an account's.
+    """
+    names = [*config.roles(), *config.server.accounts]
+    passwords = state.passwords(names)
+    if config.server.passwords is not None:
+        passwords |= _read_passwords(config.server.passwords)
+        write_private(state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
+    accounts = {name: passwords[name] for name in names}
+    check_accounts(accounts, config.domain, config.path)
+    return accounts
+
+
+def _read_passwords(path: Path) -> dict[str, str]:
     """Read the passwords of existing accounts; `ConfigurationError` if the file is missing or invalid."""
     try:
         passwords = json.loads(path.read_text("utf-8"))

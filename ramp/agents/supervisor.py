@@ -15,12 +15,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from ramp.agents.configuration_changes import Changing, SupervisorControl
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall, OpenCalls
-from ramp.agents.preparing import grouped, new_server, only_one, prepare_keys, read_passwords
+from ramp.agents.group_calls import ANSWERED, Act, GroupCall, GroupProcess
+from ramp.agents.preparing import accounts_of, grouped, new_server, only_one, prepare_keys
 from ramp.agents.watches import KeyWatch, RegisterWatch, ServerWatch
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
@@ -30,10 +30,10 @@ from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import save_overlay, starting
 from ramp.runtime.joining.account_tokens import AccountToken
 from ramp.runtime.logs import record, rotate_all
-from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import reason_of, storing
-from ramp.servers.process import ServerProcess, check_accounts
+from ramp.servers.process import ServerProcess
 
 RESTART_PAUSE_S: Final = 0.5
 """Pause before a process is restarted in seconds."""
@@ -57,17 +57,6 @@ SETTLED: Final = frozenset({"ready", "degraded", "broken", STANDBY})
 """States in which a launch no longer waits for an agent: it is up, or it has reported why not."""
 
 OnEvent = Callable[[dict[str, str]], None]
-
-
-@dataclass(slots=True)
-class _Group:
-    """One process of agents."""
-
-    name: str
-    agents: list[str]
-    process: asyncio.subprocess.Process | None = None
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
-    deaths: int = 0
 
 
 class Supervisor:
@@ -95,14 +84,12 @@ class Supervisor:
         self._clock = SystemClock()
         self._server: ServerProcess | None = None
         self._stopping = asyncio.Event()
-        self._all_ready = asyncio.Event()
         self._broken: str = ""
         self._state_shown = "starting"
         self._keys = KeyWatch(state.keys)
-        self._calls = OpenCalls()
         self._news = asyncio.Event()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
-        self._groups = [_Group(name, agents) for name, agents in grouped(config).items()]
+        self._groups = [GroupProcess(name, agents) for name, agents in grouped(config).items()]
         self.agents = {
             name: AgentStatus(name, config.agents()[name].value, 0, "starting", "", 0, "")
             for group in self._groups
@@ -111,7 +98,7 @@ class Supervisor:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._all_ready.set()
+        self._news.set()
 
     async def run(self, ready: Callable[[], None] | None = None) -> None:
         """Launch the market, run it until stopped, and end it.
@@ -136,7 +123,7 @@ class Supervisor:
                     self._launch_server()
                 await control.start()
                 for group in self._groups:
-                    group.tasks.append(asyncio.create_task(self._keep_alive(group)))
+                    group.task = asyncio.create_task(self._keep_alive(group))
                 watches = [self._watch_server(), self._server_watch.run()]
                 if self._config.own_agents:
                     watches.append(RegisterWatch(self._state, self._give_tokens, changing.tell_bank).run())
@@ -155,14 +142,7 @@ class Supervisor:
         prepare_keys(self._config, self._state, now)
         self._state.started_at(now)
         self._state.forget_registered()
-        names = [*self._config.roles(), *self._config.server.accounts]
-        passwords = self._state.passwords(names)
-        given = self._config.server.passwords
-        if given is not None:
-            passwords = {**passwords, **read_passwords(given)}
-            write_private(self._state.path / "passwords.json", json.dumps(passwords, indent=1, sort_keys=True))
-        accounts = {name: passwords[name] for name in names}
-        check_accounts(accounts, self._config.domain, self._config.path)
+        accounts = accounts_of(self._config, self._state)
         self._server = new_server(self._config, self._state)
         if self._server is not None:
             self._server.ensure_accounts(accounts)  # the server gets them at each start
@@ -170,11 +150,11 @@ class Supervisor:
 
     async def _wait_ready(self) -> None:
         settled, before = 0, -1
-        while not self._all_ready.is_set() and settled > before:  # keep waiting while further agents become ready
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._all_ready.wait(), READY_LIMIT_S)
+        while settled > before:  # keep waiting while further agents become ready
+            if await self._until(self._is_launched):
+                break
             settled, before = sum(each.state in SETTLED for each in self.agents.values()), settled
-        if not self._all_ready.is_set():
+        else:
             missing = ", ".join(name for name, status in self.agents.items() if status.state not in SETTLED)
             problem = self._server_watch.problem
             why = f"the XMPP server at {self._addresses()[0][0]} {problem}; " if problem else ""
@@ -185,9 +165,24 @@ class Supervisor:
             raise ConfigurationError(self._broken, path=self._config.path)
         self._state_shown = UP
 
+    def _is_launched(self) -> bool:
+        stops = self._stopping.is_set() or bool(self._broken)
+        return stops or all(each.state in SETTLED for each in self.agents.values())
+
+    async def _until(self, done: Callable[[], bool]) -> bool:
+        """Wait for news of agents until a condition holds, or the timeout of a launch; return whether it holds."""
+        end = asyncio.get_running_loop().time() + READY_LIMIT_S
+        while not done():
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), max(0.0, end - asyncio.get_running_loop().time()))
+            except TimeoutError:
+                return done()
+        return True
+
     # -- processes -----------------------------------------------------------------------------------------------
 
-    async def _keep_alive(self, group: _Group) -> None:
+    async def _keep_alive(self, group: GroupProcess) -> None:
         while not self._stopping.is_set() and group.agents:
             try:
                 process = group.process = await self._spawn(group)
@@ -203,16 +198,16 @@ class Supervisor:
             assert process.stdout is not None
             said = ""
             async for line in process.stdout:
-                said = self._heard(line) or said
+                said = self._heard(group, line) or said
             status = await process.wait()
-            self._calls.ended(group.name, status)
+            group.ended(status)
             if self._stopping.is_set() or self._broken or not group.agents:
                 return
             for name in group.agents:
                 self._mark(name, "failed", said or f"its process ended with status {status}")
             group.deaths += 1
             self._news.set()
-            if group.deaths == LAUNCH_DEATHS_MAX and not self._all_ready.is_set():
+            if group.deaths == LAUNCH_DEATHS_MAX and self._state_shown != UP:
                 log = self._state.logs / f"{group.name}.log"
                 self._break(f"the process {group.name} cannot start; see its log {log}")
                 return
@@ -222,7 +217,7 @@ class Supervisor:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
 
-    async def _spawn(self, group: _Group) -> asyncio.subprocess.Process:
+    async def _spawn(self, group: GroupProcess) -> asyncio.subprocess.Process:
         command = [*self._group_command, "--parent", str(os.getpid())]
         command += ["--config", str(self._config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
         command += ["--agents", ",".join(group.agents)]
@@ -253,7 +248,7 @@ class Supervisor:
                 shown = self._keys.shown(self.agents[name])
                 self._tell(name, shown.state, shown.detail)
 
-    def _heard(self, line: bytes) -> str:
+    def _heard(self, group: GroupProcess, line: bytes) -> str:
         """Handle an event of a process; return why the process ends, empty if it does not."""
         try:
             event = json.loads(line)
@@ -265,7 +260,7 @@ class Supervisor:
         if what == ANSWERED:
             if event.get("act") == Act.RESTART.value and not detail:
                 self._mark(name, "starting", "")
-            self._calls.answered(event)
+            group.answered(event)
             return ""
         if what == "clock":
             self.agents[name] = replace(
@@ -278,13 +273,13 @@ class Supervisor:
         if name:
             self._mark(name, what, detail, is_up=is_up)
             return ""
-        if not self._all_ready.is_set():
+        if self._state_shown != UP:
             self._break(detail)
         return str(detail)
 
     def _break(self, reason: str) -> None:
         self._broken = reason
-        self._all_ready.set()
+        self._news.set()
 
     def _mark(self, name: str, state: str, detail: str, *, is_up: bool = False) -> None:
         before = self.agents[name]
@@ -303,8 +298,6 @@ class Supervisor:
         self.agents[name] = now
         self._news.set()
         self._tell(name, state, detail)
-        if all(other.state in SETTLED for other in self.agents.values()):
-            self._all_ready.set()
 
     def _addresses(self) -> tuple[tuple[str, int], ...]:
         server = self._server
@@ -321,7 +314,7 @@ class Supervisor:
     async def _end(self) -> None:
         self._stopping.set()
         self._signal_all(signal.SIGTERM)
-        tasks = [task for group in self._groups for task in group.tasks]
+        tasks = [group.task for group in self._groups if group.task is not None]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=STOP_LIMIT_S)
             if late:
@@ -332,38 +325,21 @@ class Supervisor:
 
     def _signal_all(self, number: signal.Signals) -> None:
         for group in self._groups:
-            if group.process is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    group.process.send_signal(number)
+            group.signal(number)
+
+    def _group_of(self, name: str) -> GroupProcess:
+        return next(group for group in self._groups if name in group.agents)
 
     # -- changes -------------------------------------------------------------------------------------------------
 
     async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
-        """Send a call to the process of an agent; return open obligations and further information.
-
-        Raises:
-            TransportError: the process does not run, ends or does not answer, or the call fails.
-        """
-        name = asked.agent
-        group = next(group for group in self._groups if name in group.agents)
-        process = group.process
-        if process is None or process.returncode is not None or process.stdin is None:
-            raise TransportError(f"the process of {name} is not running")
-        try:
-            event = await self._calls.ask(group.name, process.stdin, asked)
-        except (TimeoutError, OSError) as error:
-            raise TransportError(f"the process of {name} ({process.pid}) does not answer") from error
-        if event["detail"]:
-            raise TransportError(str(event["detail"]))
-        return event.get("open", []), event.get("told", [])
+        """Send a call to the process of an agent; answer and errors are those of `GroupProcess.ask`."""
+        return await self._group_of(asked.agent).ask(asked)
 
     def kill(self, name: str) -> None:
         """Kill the process of an agent; it is then restarted with all its agents."""
-        for group in self._groups:
-            if name in group.agents and group.process is not None:
-                self._mark(name, "starting", "")
-                with contextlib.suppress(ProcessLookupError):
-                    group.process.kill()
+        self._mark(name, "starting", "")
+        self._group_of(name).signal(signal.SIGKILL)
 
     async def give_account(self, name: str) -> None:
         """Create an agent's account on the market's own server; `RampError` if the server refuses it."""
@@ -382,40 +358,32 @@ class Supervisor:
 
     async def launch(self, name: str) -> AgentStatus:
         """Start an agent in a separate process, and wait until it is up or reports why not."""
-        group = _Group(name, [name])
+        group = GroupProcess(name, [name])
         self.agents[name] = AgentStatus(name, self._config.roles()[name].value, 0, "starting", "", 0, "")
         self._groups.append(group)
-        group.tasks.append(asyncio.create_task(self._keep_alive(group)))
+        group.task = asyncio.create_task(self._keep_alive(group))
         return await self.settled(name)
 
     async def settled(self, name: str) -> AgentStatus:
         """Return an agent's status once it is up or has reported why not, or after the timeout of a launch."""
-        group = next(group for group in self._groups if name in group.agents)
-        end = asyncio.get_running_loop().time() + READY_LIMIT_S
-        while self.agents[name].state not in SETTLED and group.deaths < DEATHS_MAX:
-            self._news.clear()
-            left = end - asyncio.get_running_loop().time()
-            try:
-                await asyncio.wait_for(self._news.wait(), max(0.0, left))
-            except TimeoutError:
-                break
+        group = self._group_of(name)
+        await self._until(lambda: self.agents[name].state in SETTLED or group.deaths >= DEATHS_MAX)
         return self.agents[name]
 
     async def end(self, name: str) -> None:
         """End an agent for good; stop it first if its process answers."""
         with contextlib.suppress(TransportError):
             await self.call(GroupCall(Act.STOP, name))
-        group = next(group for group in self._groups if name in group.agents)
+        group = self._group_of(name)
         group.agents.remove(name)
         del self.agents[name]
         if self._server is not None:
             self._server.accounts.pop(name, None)
         if not group.agents:
             self._groups.remove(group)
-            if group.process is not None and group.process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    group.process.terminate()
-            await asyncio.wait(group.tasks, timeout=STOP_LIMIT_S)
+            group.signal(signal.SIGTERM)
+            assert group.task is not None, "it was started"
+            await asyncio.wait([group.task], timeout=STOP_LIMIT_S)
 
     # -- status --------------------------------------------------------------------------------------------------
 

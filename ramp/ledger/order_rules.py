@@ -292,7 +292,10 @@ def _problem(records: Records, order: Order) -> Problem | None:
     problem = problem or _agreement_problem(records, order.lines)
     for line in order.lines:
         problem = problem or change_rules.addition_problem(records, order.user, line)
-    return problem or _funds_problem(order, balances[order.user].available)
+    if problem is None and order.total > (available := balances[order.user].available):
+        reason = f"{order.user} has {credits_text(available)} available, needs {credits_text(order.total)}"
+        return RefusalCode.INSUFFICIENT_FUNDS, reason
+    return problem
 
 
 def _account_problem(accounts: dict[str, Account], account_id: str, kind: AccountKind) -> Problem | None:
@@ -305,7 +308,8 @@ def _account_problem(accounts: dict[str, Account], account_id: str, kind: Accoun
 
 
 def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> Problem | None:
-    for named in (Counter(line.agreement_id for line in lines), Counter(_slot_of(line) for line in lines)):
+    slots = [line.agreement_id if line.amended is None else line.amended[0] for line in lines]  # bought or enlarged
+    for named in (Counter(line.agreement_id for line in lines), Counter(slots)):
         for agreement_id, count in named.items():
             if count > 1:
                 return (
@@ -320,19 +324,6 @@ def _agreement_problem(records: Records, lines: tuple[OrderLine, ...]) -> Proble
         if records.transfer(agreement_id, TransferKind.PAYMENT) is not None:
             return RefusalCode.AGREEMENT_IN_USE, f"agreement {agreement_id} already has a payment"
     return None
-
-
-def _slot_of(line: OrderLine) -> str:
-    """Return the agreement whose slot a line buys or enlarges."""
-    named = line.amended
-    return line.agreement_id if named is None else named[0]
-
-
-def _funds_problem(order: Order, available: int) -> Problem | None:
-    if order.total <= available:
-        return None
-    reason = f"{order.user} has {credits_text(available)} available, needs {credits_text(order.total)}"
-    return RefusalCode.INSUFFICIENT_FUNDS, reason
 
 
 def _order_of(records: Records, agreement_id: str) -> Order:

@@ -60,11 +60,6 @@ def write_signed(signed: Signed) -> str:
     return f"<{SIGNED}>{markup.escape_text(signed.document)}</{SIGNED}>"
 
 
-def read_signed(element: Element, proofs: Proofs) -> Signed:
-    """Read a `SignedDocument`; `DocumentError` if its signatures do not hold."""
-    return proofs.verify(element.text or "")
-
-
 def write_sealed(seal: Seal) -> str:
     """Write the element that passes on a sealed message; `DocumentError` if the seal has no text."""
     if not seal.text:
@@ -331,6 +326,8 @@ _SPECIAL: Final[Mapping[Any, Nested]] = {
         lambda element, _: request_for_quotation.read_unit(element[0], int(element.get("number", ""))),
     ),
     PricePaid: Nested(f"{{{MARKET}}}PricePaid", _write_price, _read_price),
-    Signed: Nested(f"{{{MARKET}}}SignedDocument", write_signed, read_signed),
+    Signed: Nested(
+        f"{{{MARKET}}}SignedDocument", write_signed, lambda element, proofs: proofs.verify(element.text or "")
+    ),
 }
 """Child elements of another form than their type's."""

@@ -82,7 +82,9 @@ def parse_request(text: str | bytes, source: str | None = None) -> RequestForQuo
             or valid against the schema, but senseless.
     """
     root = parse_file(text, source)
-    _strip_values(root)
+    for element in root.iter():  # XML Schema allows white space around dates and numbers, libxml2 does not
+        if len(element) == 0 and element.text and element.tag != f"{_PREFIX}OSVersion":
+            element.text = element.text.strip()
     warnings = _replace_aliases(root)
     violations = schema.findings(root, "rfql")
     if root.tag != ROOT:
@@ -197,13 +199,6 @@ def _write_cores(cores: TotalCores | Nodes) -> str:
         return f"<Cores><TotalCores>{cores.total}</TotalCores></Cores>"
     nodes = f"<NodeCount>{cores.count}</NodeCount><NodeCores>{cores.cores_per_node}</NodeCores>"
     return f"<Cores><Nodes>{nodes}</Nodes></Cores>"
-
-
-def _strip_values(root: Element) -> None:
-    """Strip white space from values: XML Schema allows it around dates and numbers, libxml2 does not."""
-    for element in root.iter():
-        if len(element) == 0 and element.text and element.tag != f"{_PREFIX}OSVersion":
-            element.text = element.text.strip()
 
 
 def _replace_aliases(root: Element) -> tuple[str, ...]:

@@ -38,58 +38,6 @@ from ramp.runtime.storage_errors import reason_of
 from ramp.text import one_line
 
 
-@dataclass(slots=True)
-class _Failed:
-    question: Question
-    at: Instant
-    timer: asyncio.TimerHandle
-
-
-class Probes:
-    """Repeats failed questions to a guest, to find out without a buyer whether it works again.
-
-    Only questions that change nothing are repeated: the last quote, price or snapshot of the machine, with its times
-    moved to the present. They are repeated after the pause that follows a failure; each further failure doubles the
-    pause. Only the next hold can prove that holds work again. The party itself repeats questions about promises until
-    their answers.
-
-    Args:
-        health: knows which calls still fail, and the pauses.
-        now: the agent's clock.
-        put: asks the guest a question without delivering the answer.
-    """
-
-    def __init__(self, health: GuestHealth, now: Callable[[], Instant], put: Callable[[Question], None]) -> None:
-        self._health = health
-        self._now = now
-        self._put = put
-        self._failed: dict[str, _Failed] = {}
-
-    def failed(self, question: Question) -> None:
-        """Repeat a failed question after the pause."""
-        row = ROW_OF[type(question)]
-        if not row.can_be_repeated:
-            return
-        call = row.call
-        before = self._failed.pop(call, None)
-        if before is not None:
-            before.timer.cancel()
-        now = self._now()
-        pause = self._health.restart_pause(call, now) / SECOND
-        timer = asyncio.get_running_loop().call_later(pause, self._due, call)
-        self._failed[call] = _Failed(question, now, timer)
-
-    def _due(self, call: str) -> None:
-        failed = self._failed.pop(call)
-        if self._health.is_failing(call):
-            self._put(_moved(failed.question, self._now() - failed.at))
-
-    def stop(self) -> None:
-        for failed in self._failed.values():
-            failed.timer.cancel()
-        self._failed.clear()
-
-
 def _moved(question: Question, by: Duration) -> Question:
     """Move the times of a question; the guest could refuse a past window without asking the machine."""
     if not isinstance(question, fx.QuoteSlots):
@@ -167,7 +115,7 @@ class IsolatedGuest(Generic[Asking]):
         self._process: GuestProcess | None = None
         self._ending: asyncio.Future[None] | None = None
         self._number = 0
-        self._probes = Probes(health, now, self._put_again)
+        self._probes: dict[str, asyncio.TimerHandle] = {}
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -196,7 +144,8 @@ class IsolatedGuest(Generic[Asking]):
 
     async def stop(self) -> None:
         """End the process; waiting questions get no answer."""
-        self._probes.stop()
+        for timer in self._probes.values():
+            timer.cancel()
         if self._life is not None:
             self._life.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -291,9 +240,26 @@ class IsolatedGuest(Generic[Asking]):
         self._wake.set()
         return None
 
-    def _put_again(self, question: Question) -> None:
-        self._waiting.append(_Waiting(question, ROW_OF[type(question)], answered=True))
-        self._wake.set()
+    def _probe_later(self, waiting: _Waiting) -> None:
+        """Repeat a failed question after the pause, to find out without a buyer whether the guest works again.
+
+        Only questions that change nothing are repeated: the last quote, price or snapshot of the machine. Each further
+        failure doubles the pause. Only the next hold can prove that holds work again. The party itself repeats
+        questions about promises until their answers.
+        """
+        if not waiting.row.can_be_repeated:
+            return
+        now, call = self._now(), waiting.call
+        if call in self._probes:
+            self._probes[call].cancel()
+        pause = self._health.restart_pause(call, now) / SECOND
+        self._probes[call] = asyncio.get_running_loop().call_later(pause, self._probe, waiting, now)
+
+    def _probe(self, failed: _Waiting, at: Instant) -> None:
+        if self._health.is_failing(failed.call):
+            question = _moved(failed.question, self._now() - at)
+            self._waiting.append(_Waiting(question, failed.row, answered=True))
+            self._wake.set()
 
     def _unfit(self, row: Row[Any, Any, Any, Any], now: Instant) -> str:
         if len(self._waiting) >= self._limits.waiting_max:
@@ -333,7 +299,7 @@ class IsolatedGuest(Generic[Asking]):
                 if problem:
                     sentence = f"{waiting.call}: {one_line(problem)}"
                     self._health.failed(waiting.call, sentence, self._now())
-                    self._probes.failed(waiting.question)
+                    self._probe_later(waiting)
                     self._answer(waiting, without_answer(waiting.question, sentence, asked=True))
                     return waiting.call
                 self._health.answered("process")
@@ -376,7 +342,7 @@ class IsolatedGuest(Generic[Asking]):
         for reason in failures:
             self._health.failed(waiting.call, one_line(reason), self._now())
         if failures:
-            self._probes.failed(waiting.question)
+            self._probe_later(waiting)
         else:
             self._health.answered(waiting.call)
         self._answer(waiting, said.answer)

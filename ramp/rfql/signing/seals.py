@@ -255,19 +255,15 @@ def parse(text: str) -> SealedText:
         if given != name:
             raise SealInvalid(f"wrong header line: got {shown(line)}, expected {name!r}")
         values.append(value.removeprefix(" "))
-    body, signature, certificate = _trailer(rest)
-    headers = dict(zip(_HEADER_FIELDS, values, strict=True))
-    sealed = SealedText(**headers, body=body, signature=signature, certificate=certificate)
-    if sealed.text() != text:
-        raise SealInvalid("it differs from the canonical form of a sealed message")
-    return sealed
-
-
-def _trailer(rest: str) -> tuple[str, str, str]:
     parts = rest.removesuffix("\n").rsplit("\n", 2)
     if len(parts) != 3 or not parts[1].startswith("signature: ") or not parts[2].startswith("certificate: "):
         raise SealInvalid("its last two lines are not signature and certificate")
-    return parts[0], parts[1].removeprefix("signature: "), parts[2].removeprefix("certificate: ")
+    signature, certificate = parts[1].removeprefix("signature: "), parts[2].removeprefix("certificate: ")
+    headers = dict(zip(_HEADER_FIELDS, values, strict=True))
+    sealed = SealedText(**headers, body=parts[0], signature=signature, certificate=certificate)
+    if sealed.text() != text:
+        raise SealInvalid("it differs from the canonical form of a sealed message")
+    return sealed
 
 
 # Message slots (FIPA SC00061) as text, in metadata and in header lines

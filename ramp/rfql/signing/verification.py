@@ -244,9 +244,7 @@ def _verify_signed(path: str, document: str, trust: Trust, now: Instant) -> File
         claimed = _claimed_time(root, kind)
         verified = PublicNotary(trust, passed).verified(document, claimed)
         _check_time(verified, claimed, passed)
-        if kind == "agreement":
-            return _agreement_report(path, verified, now, passed)
-        return _change_report(path, verified, now, passed)
+        return _report(path, kind, verified, now, passed)
     except DocumentError as error:
         if error.source == path:
             raise
@@ -285,11 +283,15 @@ def _check_time(verified: Verified, claimed: Instant, passed: list[str]) -> None
     passed.append(f"certificates held when it was signed, {moments}")
 
 
-def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
-    body = verified.body
-    assert isinstance(body, Agreement), "the root says so"
-    if len(verified.signatures) != 2:
-        raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
+def _report(path: str, kind: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
+    body, signatures = verified.body, verified.signatures
+    warnings = _expired_since(signatures, now)
+    if len(signatures) != 2:
+        if isinstance(body, Agreement) or not body.is_terminal:
+            raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
+        warnings += (f"{body.resource} has not countersigned it",)
+    if isinstance(body, ContractChange):
+        return FileReport(path, kind, tuple(passed), change=body, signatures=signatures, warnings=warnings)
     if problem := price_problem(body):
         raise DocumentError(f"the price paid is not the one owed: {problem}")
     if body.price is not None:
@@ -297,26 +299,9 @@ def _agreement_report(path: str, verified: Verified, now: Instant, passed: list[
     if body.offer.in_queue:
         said = f"a job that had to start by {instant.iso(body.offer.start)}, promised with probability"
         passed.append(f"{said} {body.offer.start_probability:g}; refund of a late start: {body.offer.if_late}")
-    unmet = shortcomings(body.request, body.offer)  # a best offer, which the user has approved
-    warnings = (
-        *_expired_since(verified.signatures, now),
-        *(f"the offer does not meet the request: {text}" for text in unmet),
-    )
-    return FileReport(
-        path, "agreement", tuple(passed), agreement=body, signatures=verified.signatures, warnings=warnings
-    )
-
-
-def _change_report(path: str, verified: Verified, now: Instant, passed: list[str]) -> FileReport:
-    body = verified.body
-    assert isinstance(body, ContractChange), "the root says so"
-    warnings = _expired_since(verified.signatures, now)
-    if len(verified.signatures) != 2:
-        if not body.is_terminal:
-            raise SignatureInvalid(f"signed by {body.user} only; the resource's signature is missing")
-        warnings += (f"{body.resource} has not countersigned it",)
-    kind = "cancellation" if body.is_terminal else "amendment"
-    return FileReport(path, kind, tuple(passed), change=body, signatures=verified.signatures, warnings=warnings)
+    # a best offer, which the user has approved
+    unmet = tuple(f"the offer does not meet the request: {text}" for text in shortcomings(body.request, body.offer))
+    return FileReport(path, kind, tuple(passed), agreement=body, signatures=signatures, warnings=(*warnings, *unmet))
 
 
 # An agreement and its amendments as an unbroken chain (`ramp.model.sizes.amended`)

@@ -203,7 +203,10 @@ def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmCon
     version = data.get("version", CONFIG_VERSION)
     if type(version) is int and version > 0:
         check_version(path, "configuration", version, CONFIG_VERSION, "use the version of RAMP that wrote it")
-    data = _complete(with_found_terms(data))
+    data = with_found_terms(data)
+    server = data.get("server")
+    if isinstance(server, Mapping) and server.get("addresses"):  # an external server, unless the file says what it is
+        data = {**data, "server": {"kind": sites.EXTERNAL, **server}}
     file, findings = options_and_findings(data, MarketFile)
     findings += _missing_parties(data)
     if file is not None:
@@ -216,14 +219,6 @@ def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmCon
     if findings:
         raise wrong_options(findings, source=str(path), text=text)
     return config
-
-
-def _complete(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make a server with addresses an external one, unless the file says what it is."""
-    server = data.get("server")
-    if isinstance(server, Mapping) and server.get("addresses"):
-        return {**data, "server": {"kind": sites.EXTERNAL, **server}}
-    return data
 
 
 def _config(file: MarketFile, path: Path) -> SwarmConfig:

@@ -116,17 +116,16 @@ def read_list(pem: str, ca_certificates: Sequence[x509.Certificate]) -> SignedLi
         expires = found.next_update_utc
         if expires is None:
             raise ValueError("it has no end of validity")
-        signed = any(ca.subject == found.issuer and _signed_by(found, ca) for ca in ca_certificates)
+        signed = any(
+            ca.subject == found.issuer and found.is_signature_valid(ca.public_key())  # type: ignore[arg-type]
+            for ca in ca_certificates
+        )
         revoked = {f"{each.serial_number:x}": from_datetime(each.revocation_date_utc) for each in found}
     except (x509.ExtensionNotFound, InvalidSignature, *UNREADABLE) as error:
         raise SignatureInvalid(f"not a revocation list: {error}") from error
     if not signed:
         raise SignatureInvalid("the revocation list is not signed by an authority of this market")
     return SignedList(number, from_datetime(expires), revoked, pem)
-
-
-def _signed_by(found: x509.CertificateRevocationList, ca: x509.Certificate) -> bool:
-    return found.is_signature_valid(ca.public_key())  # type: ignore[arg-type]
 
 
 def _whole(instant: Instant) -> datetime.datetime:

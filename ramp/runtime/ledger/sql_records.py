@@ -223,7 +223,10 @@ class Tables:
     def append(self, *entries: Entry) -> None:
         for (action, kind), alike in groupby(entries, key=lambda entry: (entry.action, type(entry.subject))):
             self._write_contents(action, kind, [entry.subject for entry in alike])
-        self._connection.execute(_ENTER_ENTRY, [_entry_values(entry) for entry in entries])
+        rows = [entry_row(0, entry)._asdict() for entry in entries]
+        for row in rows:
+            del row["entry_number"]  # the database numbers them
+        self._connection.execute(_ENTER_ENTRY, rows)
         changes: dict[str, dict[str, Any]] = {}
         for change in (change for entry in entries for change in balance_changes(entry)):
             of_account = changes.setdefault(
@@ -327,12 +330,6 @@ def _end(name: str, record: object, changed: Iterable[str]) -> dict[str, Any]:
 def line_key(agreement_id: str) -> dict[str, Any]:
     """Return the parameters that find the line of an agreement with a payment."""
     return {"wanted_id": transfer_id_of(agreement_id, TransferKind.PAYMENT), "wanted_agreement": agreement_id}
-
-
-def _entry_values(entry: Entry) -> dict[str, Any]:
-    values = entry_row(0, entry)._asdict()
-    del values["entry_number"]  # the database numbers them
-    return values
 
 
 def _columns(table: sa.Table, row: Any) -> sa.Select[Any]:
