@@ -1,8 +1,7 @@
 """The embedded XMPP server, which a market uses if its configuration names no other.
 
-It is pyjabber, SPADE's own server, with its defects fixed (`ramp.servers.embedded_process`). It runs in a separate
-process, listens on loopback only, and serves one machine. Its launcher sends it accounts and tokens for registering
-further ones over its standard input (`ramp.servers.accounts`).
+It runs in a separate process (`ramp.servers.embedded_process`), listens on loopback only, and serves one machine. Its
+launcher sends it accounts and tokens for registering further ones over its standard input (`ramp.servers.accounts`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class EmbeddedServer(ServerProcess):
     """The embedded server as a child process.
 
     Args:
-        state_dir: directory of rosters, certificate and log.
+        state_dir: directory of registered accounts, certificate and log.
         domain: XMPP domain of the agents.
         port: TCP port for clients; None takes any free one and keeps it over restarts.
     """

@@ -1,4 +1,4 @@
-"""Message routing of the embedded server (RFC 6121, 8.5); it replaces pyjabber's.
+"""Message routing of the embedded server (RFC 6121, 8.5).
 
 The router knows the open sessions of each account. It delivers messages under the sender's authenticated address, keeps
 messages for offline accounts, and bounces undeliverable ones.

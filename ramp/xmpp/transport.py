@@ -230,7 +230,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
         if not resumed:
-            # with an explicit priority, and after every log-in: otherwise pyjabber prefers a dead session
             self.presence.set_available()
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
