@@ -76,7 +76,7 @@ class AskedPlugin:
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         self.held.add(key)
-        return self._ask(self.plugin.hold, partial(answers.held_problem, key, slot), key, unit, slot, until, now)
+        return self._ask(self.plugin.hold, partial(answers.reservation_problem, key, slot), key, unit, slot, until, now)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         return _without_start(self._ask(self.plugin.confirm, partial(answers.firm_problem, key), key, now))
