@@ -20,7 +20,6 @@ import time
 import uuid
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 from xml.parsers import expat
@@ -52,6 +51,7 @@ _SASL: Final = "urn:ietf:params:xml:ns:xmpp-sasl"
 _BIND: Final = "urn:ietf:params:xml:ns:xmpp-bind"
 _END: Final = "</stream:stream>"
 
+_complaints = Complaints()
 _log = logging.getLogger(__name__)
 
 
@@ -134,44 +134,22 @@ def _clark(name: str) -> str:
     return f"{{{name}" if "}" in name else name
 
 
-@dataclass(slots=True)
-class Service:
-    """What all connections share.
-
-    Attributes:
-        domain: the XMPP domain.
-        accounts: those that may log in.
-        router: delivers messages.
-        context: the server's certificate and key.
-        connections: the open ones.
-        complaints: limits the lines of the log.
-    """
-
-    domain: str
-    accounts: Accounts
-    router: Router
-    context: ssl.SSLContext
-    connections: set[Connection] = field(default_factory=set)
-    complaints: Complaints = field(default_factory=Complaints)
-
-    def hang_up(self, name: str) -> None:
-        """End all sessions of an account."""
-        for each in [one for one in self.connections if one.name == name]:
-            each.close()
-
-
 class Connection(asyncio.Protocol):
     """A client's connection, from its begin to the end of its session.
 
-    Attributes:
-        name: of the client's account; empty before its log-in.
+    Args:
+        accounts: those that may log in.
+        router: delivers messages.
+        context: the server's certificate and key.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.name = ""
-        self._service = service
+    def __init__(self, accounts: Accounts, router: Router, context: ssl.SSLContext) -> None:
+        self._accounts = accounts
+        self._router = router
+        self._context = context
         self._transport: asyncio.Transport
-        self._registration = Registration(service.accounts, service.domain, SystemClock().now)
+        self._name = ""
+        self._registration = Registration(accounts, router.domain, SystemClock().now)
         self._is_encrypted = False
         self._encrypting: asyncio.Task[None] | None = None
         self._early = b""
@@ -190,7 +168,6 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._service.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self._encrypting is not None:
@@ -205,21 +182,26 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle = self._ignore
-        self._service.connections.discard(self)
         if self._encrypting is not None:
             self._encrypting.cancel()
         if self._address:
-            self._service.router.gone(self._bare, self._resource)
+            self._router.gone(self._bare, self._resource)
 
     def close(self) -> None:
         """End the stream and the connection; what the client still sends is ignored."""
         self._handle = self._ignore
-        if not self._transport.is_closing():
+        if not self.is_closing():
             self._write(_END)
             self._transport.close()
 
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
     def _write(self, text: str) -> None:
-        self._transport.write(text.encode())
+        self.write(text.encode())
 
     def _ignore(self, _: ElementTree.Element) -> None:
         """Handle a stanza after the end."""
@@ -238,16 +220,16 @@ class Connection(asyncio.Protocol):
         """Answer the begin of a stream by its next steps."""
         if not self._is_encrypted:
             self._handle, features = self._encrypt, f"<starttls xmlns='{_TLS}'><required/></starttls>"
-        elif not self.name:
+        elif not self._name:
             self._handle = self._log_in
             features = f"<mechanisms xmlns='{_SASL}'><mechanism>PLAIN</mechanism></mechanisms>"
-            if self._service.accounts.is_open(SystemClock().now()):
+            if self._accounts.is_open(SystemClock().now()):
                 features += FEATURE
         else:
             self._handle, features = self._bind, f"<bind xmlns='{_BIND}'/>"
         self._write(
             f"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='{uuid.uuid4()}' "
-            f"from='{self._service.domain}' version='1.0' xml:lang='en'><stream:features>{features}</stream:features>"
+            f"from='{self._router.domain}' version='1.0' xml:lang='en'><stream:features>{features}</stream:features>"
         )
 
     def _encrypt(self, element: ElementTree.Element) -> None:
@@ -261,10 +243,9 @@ class Connection(asyncio.Protocol):
     async def _encrypted(self) -> None:
         loop, plain = asyncio.get_running_loop(), self._transport
         try:
-            transport = await loop.start_tls(plain, self, self._service.context, server_side=True)
+            transport = await loop.start_tls(plain, self, self._context, server_side=True)
         except OSError:
             plain.abort()
-            self._service.connections.discard(self)  # `connection_lost` is not called before the end of a handshake
             return
         assert transport is not None
         self._transport, self._is_encrypted, self._encrypting = transport, True, None
@@ -274,13 +255,13 @@ class Connection(asyncio.Protocol):
     def _log_in(self, element: ElementTree.Element) -> None:
         if element.tag == f"{_CLIENT}iq":
             answer, enough = self._registration.answer(element)
-            self._transport.write(answer)
+            self.write(answer)
             if enough:
                 self.close()
         elif element.tag != f"{{{_SASL}}}auth":
             self._refuse(element)
-        elif name := self._service.accounts.log_in(element.get("mechanism"), element.text):
-            self.name = name
+        elif name := self._accounts.log_in(element.get("mechanism"), element.text):
+            self._name = name
             self._write(f"<success xmlns='{_SASL}'/>")
             self._await_stream()
         else:
@@ -292,13 +273,13 @@ class Connection(asyncio.Protocol):
         if element.tag != f"{_CLIENT}iq" or element.get("type") != "set" or element.find(f"{{{_BIND}}}bind") is None:
             self._refuse(element)
             return
-        self._bare, self._resource = f"{self.name}@{self._service.domain}", str(uuid.uuid4())
+        self._bare, self._resource = f"{self._name}@{self._router.domain}", str(uuid.uuid4())
         self._address = f"{self._bare}/{self._resource}"
         answer = ElementTree.Element("iq", {"type": "result", "id": element.get("id") or ""})
         bound = ElementTree.SubElement(answer, "bind", {"xmlns": _BIND})
         ElementTree.SubElement(bound, "jid").text = self._address
-        self._transport.write(ElementTree.tostring(answer))
-        self._service.router.bound(self._bare, self._resource, self._transport)
+        self.write(ElementTree.tostring(answer))
+        self._router.bound(self._bare, self._resource, self)
         self._handle = self._take
 
     # -- the session ---------------------------------------------------------------------------------------------
@@ -307,23 +288,23 @@ class Connection(asyncio.Protocol):
         """Handle a stanza of a session; one with another sender's address ends it (RFC 6120, 8.1.2.1)."""
         source = element.get("from", self._address)
         if source not in (self._address, self._bare):
-            if self._service.complaints.is_due("from", self._bare, time.monotonic_ns() // 1000):
+            if _complaints.is_due("from", self._bare, time.monotonic_ns() // 1000):
                 _log.warning("%s sends as %a: disconnected", self._address, source[:100])
             self._fail("invalid-from")
         elif element.tag == f"{_CLIENT}message":
-            answer = self._service.router.deliver(element, self._address)
+            answer = self._router.deliver(element, self._address)
             if answer is not None:
-                self._transport.write(answer)
+                self.write(answer)
         elif element.tag == f"{_CLIENT}presence" and "to" not in element.attrib:
             available = element.get("type") != "unavailable"
-            self._service.router.set_available(self._bare, self._resource, available)
+            self._router.set_available(self._bare, self._resource, available)
         elif element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
-            self._transport.write(self._answer(element))
+            self.write(self._answer(element))
 
     def _answer(self, asked: ElementTree.Element) -> bytes:
         """Answer a ping of the server (XEP-0199), and refuse any other question."""
-        receiver = asked.get("to", self._service.domain)
-        known = receiver == self._service.domain and asked.find("{urn:xmpp:ping}ping") is not None
+        receiver = asked.get("to", self._router.domain)
+        known = receiver == self._router.domain and asked.find("{urn:xmpp:ping}ping") is not None
         kind = {"type": "result" if known else "error", "id": asked.get("id") or ""}
         answer = ElementTree.Element("iq", {**kind, "from": receiver, "to": self._address})
         if not known:
@@ -364,19 +345,15 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
         loop.add_signal_handler(number, stop.set)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
-    service = Service(domain, accounts, Router(domain, accounts.exists), context)
-    accounts.closed = service.hang_up
-    listener = await loop.create_server(
-        lambda: Connection(service), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
+    router = Router(domain, accounts.exists)
+    accounts.closed = router.hang_up
+    await loop.create_server(
+        lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
     )
     while not stop.is_set():
         accounts.look()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), LOOK_EVERY_S)
-    listener.close()
-    for connection in list(service.connections):
-        connection.close()
-    await asyncio.sleep(0)
 
 
 if __name__ == "__main__":
