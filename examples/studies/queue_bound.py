@@ -14,6 +14,7 @@ ramp experiment run examples/studies/queue_bound.py:STUDY --out results --quick
 
 from __future__ import annotations
 
+import heapq
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -218,18 +219,26 @@ def predict(
     waits = [None] * jobs if planned is None else planned.tolist()
     rows = zip(history.queue, history.size.tolist(), history.length.tolist(), waits, strict=True)
     queued = [QueuedJob(*row) for row in rows]
+    due: list[tuple[int, int]] = []  # a heap of the times at which bounds run out, and of the jobs that wait
+    overdue: set[int] = set()
     for now, kind, job in history.events():
         if kind == SUBMISSION:
-            predictor.passes(now)
+            while due and due[0][0] < now:
+                late = heapq.heappop(due)[1]
+                if history.start[late] >= now:
+                    overdue.add(late)
+                    predictor.overdue(queued[late])
             for column, deadline in enumerate(deadlines):
                 chance = predictor.chance(queued[job], deadline)
                 if chance is not None:
                     chances[job, column] = chance
-            bound = predictor.submitted(job, queued[job], now)
+            bound = predictor.bound(queued[job])
             if bound is not None:
                 bounds[job] = bound
+                heapq.heappush(due, (now + bound, job))
         elif kind == START:
-            predictor.started(job, now)
+            bound = None if bounds[job] == UNKNOWN else int(bounds[job])
+            predictor.started(queued[job], now - int(history.submit[job]), bound, overdue=job in overdue)
     return Predictions(bounds, chances)
 
 

@@ -11,7 +11,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.availability import NEVER, Availability, Taking, takings_of
@@ -29,7 +28,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.answers import iso_or_empty, run_window
-from ramp.plugins.interface import ResourcePlugin
+from ramp.plugins.interface import PluginSettings, ResourcePlugin
 from ramp.plugins.snapshot import machine_shown
 
 SNAPSHOT_AGE_S: Final = 3.0
@@ -42,26 +41,18 @@ class BookedMachine(ResourcePlugin):
 
     Args:
         name: of the system, in messages.
-        resource: the resource's name.
-        cores: its configured cores.
-        state_dir: folder of the book; None for memory.
+        settings: of the plug-in; every quote looks up how many cores the system really has.
         snapshot_age_s: seconds for which one picture serves.
         monotonic: a monotonic clock in seconds, for the picture's age.
     """
 
     def __init__(
-        self,
-        name: str,
-        resource: str,
-        cores: int,
-        state_dir: Path | None,
-        snapshot_age_s: float,
-        monotonic: Callable[[], float],
+        self, name: str, settings: PluginSettings, snapshot_age_s: float, monotonic: Callable[[], float]
     ) -> None:
         self.name = name
-        self.resource = resource
-        self.capacity = cores
-        self.book = HoldBook(state_dir, resource)
+        self.resource = settings.resource
+        self.capacity = settings.cores
+        self.book = HoldBook(settings.state_dir, settings.resource)
         self._snapshot_age_s = snapshot_age_s
         self._monotonic = monotonic
         self._picture: tuple[float, SystemSnapshot] | None = None
@@ -194,10 +185,8 @@ class BatchMachine(BookedMachine):
 
     Args:
         system: the live system.
-        resource: the resource's name.
-        cores: its configured cores; every quote looks up how many the system really has.
+        settings: of the plug-in.
         for_sale: the site's choice.
-        state_dir: folder of the book; None for memory.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.
         places: chooses nodes for requests with terms for tori; None if the system is no torus.
@@ -214,10 +203,8 @@ class BatchMachine(BookedMachine):
     def __init__(
         self,
         system: BatchSystem,
-        resource: str,
-        cores: int,
+        settings: PluginSettings,
         for_sale: ForSale,
-        state_dir: Path | None,
         *,
         spare_planned: bool = True,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
@@ -226,10 +213,10 @@ class BatchMachine(BookedMachine):
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(system.name, resource, cores, state_dir, snapshot_age_s, monotonic)
+        super().__init__(system.name, settings, snapshot_age_s, monotonic)
         self.system = system
         self.for_sale = for_sale
-        self.reconciler = Reconciler(system, self.book, resource, wait)
+        self.reconciler = Reconciler(system, self.book, self.resource, wait)
         self._spare_planned = spare_planned
         self._places = places
         self._conditions = conditions

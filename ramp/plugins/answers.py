@@ -109,9 +109,9 @@ def identifier_problem(name: Any) -> str:
 
 
 def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
-    """Say what is impossible about a reservation; empty if it is valid, or a refusal."""
+    """Say what is impossible about a reservation, or wrong with a refusal; empty if it is valid."""
     if isinstance(answer, Refusal):
-        return ""
+        return refusal_problem(answer)
     if not isinstance(answer, Reservation):
         return no("Reservation", answer)
     given: Any = answer.slot
@@ -129,18 +129,10 @@ def reservation_problem(key: str, slot: Slot | None, answer: Any) -> str:
     return slot_problem(given, slot.cores if slot is not None else 0)
 
 
-def held_problem(key: str, slot: Slot, answer: Any) -> str:
-    """Say what is impossible about the answer to a hold; empty if it is valid."""
-    return refusal_problem(answer) or reservation_problem(key, slot, answer)
-
-
 def resized_problem(key: str, cores: int, until: Instant, answer: Any) -> str:
     """Say what is impossible about the answer to a change of size; empty if it is valid."""
-    problem = refusal_problem(answer) or reservation_problem(key, None, answer)
-    if problem or not isinstance(answer, Reservation):
+    if (problem := firm_problem(key, answer, "change")) or not isinstance(answer, Reservation):
         return problem
-    if answer.firm is not True:
-        return "the reservation is not firm after its change"
     has = (answer.slot.cores, answer.slot.end)
     return "" if has == (cores, until) else f"the slot has {has[0]} cores until {has[1]}, not {cores} until {until}"
 
@@ -184,11 +176,11 @@ def reservations_problem(answer: Any) -> str:
     return next((text for text in found if text), "")
 
 
-def firm_problem(key: str, answer: Any) -> str:
-    """Say what is impossible about the answer to a confirmation; empty if it is valid."""
-    problem = refusal_problem(answer) or reservation_problem(key, None, answer)
+def firm_problem(key: str, answer: Any, call: str = "confirmation") -> str:
+    """Say what is impossible about the answer to a call that leaves a reservation firm; empty if it is valid."""
+    problem = reservation_problem(key, None, answer)
     if not problem and isinstance(answer, Reservation) and answer.firm is not True:
-        return "the reservation is not firm after its confirmation"
+        return f"the reservation is not firm after its {call}"
     return problem
 
 

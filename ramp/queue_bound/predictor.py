@@ -11,7 +11,7 @@ Guests give such a constant as an entry point of the group `ramp.queue_predictor
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final, Protocol
 
@@ -39,11 +39,7 @@ class QueuedJob:
 
 
 class Predictor(Protocol):
-    """Learns from the jobs of a queue, and predicts the wait of one that joins it now.
-
-    Real jobs among the predicted ones are reported by `submitted`, then by `started` or `withdrawn`. Times are
-    microseconds and never decrease.
-    """
+    """Learns from the waits of a queue's jobs, and predicts the wait of one that joins it now; in microseconds."""
 
     def bound(self, job: QueuedJob) -> int | None:
         """Return a bound of the job's wait in microseconds, with the configured probability; None if unknown."""
@@ -53,20 +49,19 @@ class Predictor(Protocol):
         """Return the probability, 0 to 1, of a start within this many microseconds; None if too little is known."""
         ...
 
-    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
-        """Learn that a job has joined the queue, with its bound as of now, in microseconds."""
+    def started(self, job: QueuedJob, wait: int, bound: int | None = None, *, overdue: bool = False) -> None:
+        """Learn that a job has started.
+
+        Args:
+            job: as it joined the queue.
+            wait: microseconds that it waited.
+            bound: of its wait when it joined the queue; None if it was unknown.
+            overdue: whether `overdue` has told already that it would miss its bound.
+        """
         ...
 
-    def started(self, key: Hashable, now: int) -> None:
-        """Learn that a submitted job has started; unknown jobs are ignored."""
-        ...
-
-    def withdrawn(self, key: Hashable) -> None:
-        """Learn that a submitted job will never start."""
-        ...
-
-    def passes(self, now: int) -> None:
-        """Learn that time has passed, in which bounds of waiting jobs may have run out."""
+    def overdue(self, job: QueuedJob) -> None:
+        """Learn that a job still waits though its bound has passed."""
         ...
 
 

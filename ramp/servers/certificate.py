@@ -46,7 +46,6 @@ def ensure_server_certificate(directory: Path, domain: str) -> ServerCertificate
     """Find or create the certificate of a server for a domain.
 
     The authority's key is discarded after signing; with it, any reader of the directory could impersonate a server.
-    (pyjabber signs with a key from its public wheel.)
 
     Args:
         directory: directory of the files; created if missing.

@@ -1,21 +1,9 @@
-"""pyjabber 0.4.5 with its defects fixed; runs only in the embedded server's process.
+"""The process of the embedded XMPP server: streams, log-in and stanzas of the clients of one market (RFC 6120).
 
-| defect of pyjabber | fix |
-|---|---|
-| listens on the machine's public address and opens an admin page on :9090 | `serve` opens one listener on loopback |
-| key and certificate in site-packages, signed with a public key pair of the wheel | `ramp.servers.certificate` |
-| process pool for key derivation: survives kill -9, may hang after a fork | one unused thread |
-| a message to another domain ends the server | `Router.deliver` bounces it |
-| anyone can create an account, also `bank@localhost/evil` or `BANK` | `_close_accounts`, `ramp.servers.accounts` |
-| it trusts the `from` of a stanza | `Session.feed` sets the authenticated address and disconnects senders of others |
-| it uses the address of a presence as a pattern that may match any account | `_exact_sessions` |
-| a dead session receives the messages of its successor | `Router` knows open sessions only |
-| messages for an offline agent are lost or arrive in reverse order | `Router` keeps and delivers them in order |
-| after an error in a handler the session ignores all stanzas | `Session.feed` answers and continues |
-| parsing takes quadratic time; no limit on a stanza | `Parser`, `Connection` |
-| closed connections stay in the tables and match a reused port number | `Connection` |
-
-The fixes depend on pyjabber's internals, so other versions are refused.
+A client encrypts its connection, registers an account with a token if it has none
+(`ramp.servers.embedded_registration`), logs in (SASL PLAIN) and gets an address. Then the server delivers its messages
+(`ramp.servers.embedded_router`) and answers its pings. It serves one computer, and offers what a market's agents use:
+no rosters, no subscriptions to presence, no rooms, no other servers.
 """
 
 from __future__ import annotations
@@ -24,342 +12,323 @@ import argparse
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import socket
+import ssl
 import sys
 import time
-import types
+import uuid
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from xml import sax
+from typing import Final, cast
+from xml.parsers import expat
 
-import loguru
 import uvloop
 
-from ramp.errors import ConfigurationError, RampError
+from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
-from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.accounts import GIVEN, Accounts
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.xmpp.quotas import Complaints
 
-
-class _Off:
-    """Replaces a service that is off; pyjabber's server makes one of each and starts none."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def get_aiohttp_webapp(self) -> None:
-        pass
-
-
-# alembic and aiohttp would take 0.3 s and 25 MB, cryptography 11 MB; they would make a scratch directory
-_SERVICES: dict[str, dict[str, Any]] = {
-    "alembic": {"command": None},
-    "alembic.config": {"Config": None},
-    "pyjabber.network.CertGenerator": {"check_hostname_cert_exists": lambda *_: True},
-    "pyjabber.http_server": {"HttpServer": _Off},
-    "pyjabber.plugins.xep_0363.upload_server": {"UploadHttpServer": _Off},
-    "pyjabber.webpage.adminPage": {"api_adminpage_app": _Off},
-}
-_stand_ins = _SERVICES.keys() - sys.modules.keys()
-for _name in _stand_ins:
-    sys.modules[_name] = types.ModuleType(_name)
-    sys.modules[_name].__dict__.update(_SERVICES[_name])
-
-import pyjabber.server  # noqa: E402 (after the stand-ins)
-from pyjabber import AppConfig  # noqa: E402 (after the stand-ins)
-from pyjabber.db.database import DB  # noqa: E402 (after the stand-ins)
-from pyjabber.features.Features import SASL_feature  # noqa: E402 (after the stand-ins)
-from pyjabber.features.presence.PresenceFeature import Presence  # noqa: E402 (after the stand-ins)
-from pyjabber.features.SASL.SASL import SASL  # noqa: E402 (after the stand-ins)
-from pyjabber.features.SASL.utils import success_response  # noqa: E402 (after the stand-ins)
-from pyjabber.network.ConnectionManager import ConnectionManager  # noqa: E402 (after the stand-ins)
-from pyjabber.network.parsers.XMLParser import XMLParser  # noqa: E402 (after the stand-ins)
-from pyjabber.network.protocols.XMLProtocol import XMLProtocol  # noqa: E402 (after the stand-ins)
-from pyjabber.queues.QueueManager import QueueManager, QueueName  # noqa: E402 (after the stand-ins)
-from pyjabber.server_parameters import Parameters  # noqa: E402 (after the stand-ins)
-from pyjabber.stanzas.error import StanzaError  # noqa: E402 (after the stand-ins)
-from pyjabber.stream.handlers.StanzaHandler import StanzaHandler  # noqa: E402 (after the stand-ins)
-from pyjabber.stream.JID import JID  # noqa: E402 (after the stand-ins)
-from pyjabber.stream.negotiators.StreamNegotiator import StreamNegotiator  # noqa: E402 (after the stand-ins)
-from pyjabber.stream.utils.Enums import Stage  # noqa: E402 (after the stand-ins)
-
-for _name in _stand_ins:
-    del sys.modules[_name]
-
-EXPECTED_VERSION = "0.4.5"
-"""The version of pyjabber whose internals this module uses."""
-
-STANZA_MAX_BYTES = 262_144
+STANZA_MAX_BYTES: Final = 262_144
 """Maximum stanza from a client in bytes, as in ejabberd and Prosody; a longer one ends the session."""
 
-PIECE_BYTES = 16_384
+PIECE_BYTES: Final = 16_384
 """Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
 
-_CLIENT = "{jabber:client}"
-_INVALID_FROM = (
-    b"<stream:error><invalid-from xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>"  # RFC 6120, 4.9.3.9
-)
+LOOK_EVERY_S: Final = 1.0
+"""Seconds between two looks for closed accounts whose sessions must end."""
 
+_CLIENT: Final = "{jabber:client}"
+_STREAM: Final = "http://etherx.jabber.org/streams}stream"
+_TLS: Final = "urn:ietf:params:xml:ns:xmpp-tls"
+_SASL: Final = "urn:ietf:params:xml:ns:xmpp-sasl"
+_BIND: Final = "urn:ietf:params:xml:ns:xmpp-bind"
+_END: Final = "</stream:stream>"
+
+_complaints = Complaints()
 _log = logging.getLogger(__name__)
 
 
-class _Discarding(asyncio.Queue[Any]):
-    """Discards items for pyjabber's own router, which does not run; the queue would grow without limit."""
+class StreamParser:
+    """Splits an XML stream into stanzas.
 
-    def put_nowait(self, item: Any) -> None:
-        pass
+    Args:
+        opened: called at the begin of the stream.
+        stanza: called with each stanza.
+        closed: called at the end of the stream.
+    """
 
-    async def put(self, item: Any) -> None:
-        pass
+    def __init__(
+        self, opened: Callable[[], None], stanza: Callable[[ElementTree.Element], None], closed: Callable[[], None]
+    ) -> None:
+        self._opened = opened
+        self._stanza = stanza
+        self._closed = closed
+        self._depth = 0
+        self._bytes = 0
+        self._builder = ElementTree.TreeBuilder()
+        parser = expat.ParserCreate("utf-8", "}")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.StartDoctypeDeclHandler = self._refuse_document_type
+        # otherwise versions from 2.6 on may hold back a stanza that comes in two pieces
+        getattr(parser, "SetReparseDeferralEnabled", lambda _: None)(False)
+        self._parser = parser
 
+    def feed(self, data: bytes) -> None:
+        """Parse what has come.
 
-class Session(StanzaHandler):  # type: ignore[misc]
-    """Handles the stanzas of one logged-in client."""
-
-    router: Router  # of the running server
-    _complaints = Complaints()
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        super().__init__(transport)
-        self.router.bound(self._jid.bare(), self._jid.resource, transport)
-
-    async def feed(self, element: ElementTree.Element) -> None:
-        """Handle one stanza under the address with which the client has logged in.
-
-        Errors do not end the session (pyjabber would then ignore all stanzas). A stanza with the address of another
-        sender does (RFC 6120, 8.1.2.1).
+        Raises:
+            ValueError: a stanza is too long, or the data are not an XMPP stream.
         """
-        if element.get("from", str(self._jid)) not in (str(self._jid), self._jid.bare()):
-            if self._complaints.is_due("from", self._jid.bare(), time.monotonic_ns() // 1000):
-                _log.warning("%s sends as %a: disconnected", self._jid, element.get("from", "")[:100])
-            self._transport.write(_INVALID_FROM)
-            self._connections.close(self._peername)
-            return
-        element.set("from", str(self._jid))
-        try:
-            handler = self._functions.get(element.tag)
-            if handler is not None:
-                await handler(element)
-        except Exception as error:  # pyjabber's handlers raise any exception on unexpected stanzas
-            _log.warning("cannot handle a %s from %s: %s: %s", element.tag, self._jid, type(error).__name__, error)
-            if element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
-                self._transport.write(_iq_error(element))
-
-    async def handle_msg(self, element: ElementTree.Element) -> None:
-        answer = self.router.deliver(element, str(self._jid))
-        if answer is not None:
-            self._transport.write(answer)
-
-    async def handle_pre(self, element: ElementTree.Element) -> None:
-        await super().handle_pre(element)
-        if "to" not in element.attrib:
-            available = element.get("type") != "unavailable"
-            self.router.set_available(self._jid.bare(), self._jid.resource, available)
-
-
-def _iq_error(element: ElementTree.Element) -> bytes:
-    answer = ElementTree.Element(f"{_CLIENT}iq", {"type": "error", "id": element.get("id") or ""})
-    error = ElementTree.SubElement(answer, f"{_CLIENT}error", {"type": "cancel"})
-    ElementTree.SubElement(error, "{urn:ietf:params:xml:ns:xmpp-stanzas}internal-server-error")
-    return bytes(ElementTree.tostring(answer))
-
-
-class Parser(XMLParser):  # type: ignore[misc]
-    """Joins the text of an element once (pyjabber appends each character) and resets the size count of stanzas."""
-
-    def __init__(self, transport: asyncio.Transport, protocol: Connection) -> None:
-        super().__init__(transport, protocol, stanza_handler=Session)
-        self._pieces: list[str] = []
-        self.registration: Registration | None = None
-
-    def startElementNS(self, name: Any, qname: Any, attrs: Any) -> None:  # noqa: N802 (SAX's name)
-        self._join()
-        super().startElementNS(name, qname, attrs)
-
-    def endElementNS(self, name: Any, qname: Any) -> None:  # noqa: N802 (SAX's name)
-        self._join()
-        super().endElementNS(name, qname)
-        if len(self._stack) <= 1:
-            self._protocol.stanza_bytes = 0
-
-    def characters(self, content: str) -> None:
-        self._pieces.append(content)
-
-    def _join(self) -> None:
-        if self._pieces:
-            text, self._pieces = "".join(self._pieces), []
-            if self._stack:
-                super().characters(text)
-
-
-class _NoDocumentType(sax.handler.LexicalHandler):
-    """Refuses DOCTYPE, as RFC 6120, 11.1, requires; this also excludes entities that expand without limit."""
-
-    def startDTD(self, name: str, public_id: str | None, system_id: str | None) -> None:  # noqa: N802 (SAX's name)
-        raise sax.SAXException("DOCTYPE is not allowed in an XMPP stream")
-
-
-class Connection(XMLProtocol):  # type: ignore[misc]
-    """A client's connection that removes itself from pyjabber's tables when it ends."""
-
-    def __init__(self) -> None:
-        super().__init__(namespace="jabber:client", connection_timeout=0)
-        self.stanza_bytes = 0
-
-    def connection_made(self, transport: Any) -> None:
-        self._peer = transport.get_extra_info("peername")
-        line = transport.get_extra_info("socket")
-        if line is not None:
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._transport = transport
-        self._xml_parser: Any = sax.make_parser()  # noqa: S317 (entities and document types are refused below)
-        self._xml_parser.setFeature(sax.handler.feature_namespaces, True)
-        self._xml_parser.setFeature(sax.handler.feature_external_ges, False)
-        self._xml_parser.setProperty(sax.handler.property_lexical_handler, _NoDocumentType())
-        self._xml_parser.setContentHandler(Parser(transport, self))
-        self._connection_manager.connection(self._peer, transport)
-
-    def data_received(self, data: bytes) -> None:
-        if self._xml_parser is None or self._transport is None:
-            return
         for start in range(0, len(data), PIECE_BYTES):
             piece = data[start : start + PIECE_BYTES]
-            self.stanza_bytes += len(piece)
-            if self.stanza_bytes > STANZA_MAX_BYTES:
-                self._hang_up(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
-                return
+            self._bytes += len(piece)
+            if self._bytes > STANZA_MAX_BYTES:
+                raise ValueError(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
             try:
-                self._xml_parser.feed(piece)
-            except Exception as error:  # SAX errors, and pyjabber's bare Exception for wrong nesting
-                self._hang_up(f"not an XMPP stream: {error or type(error).__name__}")
-                return
+                self._parser.Parse(piece)
+            except expat.ExpatError as error:
+                raise ValueError(f"not an XMPP stream: {error}") from error
 
-    def _hang_up(self, reason: str) -> None:
-        """Abort the connection; a regular close would wait for the rest of the client's data."""
-        _log.warning("%s: %s; connection closed", self._peer, reason)
-        if self._transport is not None:
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            self._builder.start(_clark(name), {_clark(key): value for key, value in attributes.items()})
+        elif name == _STREAM:
+            self._opened()
+        else:
+            raise ValueError("not an XMPP stream: it begins with another element")
+
+    def _text(self, text: str) -> None:
+        if self._depth > 1:
+            self._builder.data(text)
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._closed()
+            return
+        self._builder.end(_clark(name))
+        if self._depth == 1:
+            element = self._builder.close()
+            self._builder = ElementTree.TreeBuilder()
+            self._bytes = 0
+            self._stanza(element)
+
+    def _refuse_document_type(self, *_: object) -> None:
+        """Refuse DOCTYPE (RFC 6120, 11.1); this also excludes entities that expand without limit."""
+        raise ValueError("not an XMPP stream: DOCTYPE is not allowed")
+
+
+def _clark(name: str) -> str:
+    """Return a name of expat's as ElementTree writes it: `{namespace}local`."""
+    return f"{{{name}" if "}" in name else name
+
+
+class Connection(asyncio.Protocol):
+    """A client's connection, from its begin to the end of its session.
+
+    Args:
+        accounts: those that may log in.
+        router: delivers messages.
+        context: the server's certificate and key.
+    """
+
+    def __init__(self, accounts: Accounts, router: Router, context: ssl.SSLContext) -> None:
+        self._accounts = accounts
+        self._router = router
+        self._context = context
+        self._transport: asyncio.Transport
+        self._name = ""
+        self._registration = Registration(accounts, router.domain, SystemClock().now)
+        self._is_encrypted = False
+        self._encrypting: asyncio.Task[None] | None = None
+        self._early = b""
+        self._bare = self._address = self._resource = ""
+        self._await_stream()
+
+    def _await_stream(self) -> None:
+        """Wait for the begin of a new stream; a stanza that comes before it ends the connection."""
+        self._handle: Callable[[ElementTree.Element], None] = self._refuse
+        self._stream = StreamParser(self._opened, self._stanza, self.close)
+
+    def _stanza(self, element: ElementTree.Element) -> None:
+        self._handle(element)
+
+    # -- the connection (asyncio.Protocol) -----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._encrypting is not None:
+            self._early += data
+            return
+        try:
+            self._stream.feed(data)
+        except ValueError as error:
+            # a regular close would wait for the rest of the client's data
+            _log.warning("%s: %s; connection closed", self._transport.get_extra_info("peername"), error)
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the client's connection and announce its absence to its contacts."""
-        if self._xml_parser is not None:
-            self._xml_parser.getContentHandler().cancel_queue_bridge()
-        self._xml_parser = None
-        self._transport = None
-        # pyjabber has no method for this: its close() writes to the closed connection
-        tables: Any = self._connection_manager
-        client = tables._peerList.pop(self._peer, None)  # noqa: SLF001
-        jid = client.jid if client is not None else tables._orphan_jids.pop(self._peer, None)  # noqa: SLF001
-        if jid is not None and jid.resource:
-            Session.router.gone(jid.bare(), jid.resource)
-            task = asyncio.get_running_loop().create_task(_announce_absence(self._presence_manager, jid))
-            _running.add(task)
-            task.add_done_callback(_running.discard)
+        self._handle = self._ignore
+        if self._encrypting is not None:
+            self._encrypting.cancel()
+        if self._address:
+            self._router.gone(self._bare, self._resource)
 
+    def close(self) -> None:
+        """End the stream and the connection; what the client still sends is ignored."""
+        self._handle = self._ignore
+        if not self.is_closing():
+            self._write(_END)
+            self._transport.close()
 
-_running: set[asyncio.Task[None]] = set()
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
 
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
 
-async def _announce_absence(presence: Any, jid: Any) -> None:
-    try:
-        await presence.feed(jid, ElementTree.Element(f"{_CLIENT}presence", {"type": "unavailable"}))
-    except Exception:
-        _log.exception("cannot announce the absence of %s", jid)
-    statuses = presence._online_status  # noqa: SLF001 (pyjabber never forgets a session's last status)
-    remaining = [status for status in statuses.get(jid.bare(), []) if status[0] != jid.resource]
-    if remaining:
-        statuses[jid.bare()] = remaining
-    else:
-        statuses.pop(jid.bare(), None)
+    def _write(self, text: str) -> None:
+        self.write(text.encode())
 
+    def _ignore(self, _: ElementTree.Element) -> None:
+        """Handle a stanza after the end."""
 
-def _close_accounts(accounts: Accounts) -> None:
-    """Allow registration only with a token, and log-in only to an account under exactly its name."""
-    clock = SystemClock()
+    def _refuse(self, _: ElementTree.Element) -> None:
+        self._fail("not-authorized")
 
-    async def register(self: Any, element: ElementTree.Element) -> None:
-        parser = self._parser
-        if parser.registration is None:
-            parser.registration = Registration(accounts, AppConfig.app_config.host, clock.now)
-        answer, enough = parser.registration.answer(element)
-        self._transport.write(answer)
-        if enough:
-            self._connection_manager.close(self._peer)
+    def _fail(self, condition: str) -> None:
+        """End the stream with an error (RFC 6120, 4.9.3)."""
+        self._write(f"<stream:error><{condition} xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>")
+        self.close()
 
-    async def offer(self: Any, _: object) -> None:
-        """Offer log-in and, while any token is usable, registration; replaces pyjabber's method."""
-        self._stream_feature.reset()
-        if accounts.is_open(clock.now()):
-            self._stream_feature.register(ElementTree.Element(FEATURE))
-        self._stream_feature.register(SASL_feature())
-        self._transport.write(self._stream_feature.to_bytes())
-        self._stage = Stage.SASL
+    # -- before the session --------------------------------------------------------------------------------------
 
-    async def log_in(self: Any, element: ElementTree.Element) -> Stage | None:
-        """Log in under the account's name, not the client's own; replaces pyjabber's method."""
-        name = accounts.log_in(element.get("mechanism"), element.text)
-        if name is None:
-            self._transport.write(StanzaError.not_authorized_sasl())
-            self._connection_manager.close(self._peer)
-            return None
-        self._connection_manager.set_jid(self._peer, JID(user=name, domain=AppConfig.app_config.host))
-        self._transport.write(success_response())
-        self._parser.reset_stack()
-        self._transport.resume_reading()
-        return Stage.AUTH
+    def _opened(self) -> None:
+        """Answer the begin of a stream by its next steps."""
+        if not self._is_encrypted:
+            self._handle, features = self._encrypt, f"<starttls xmlns='{_TLS}'><required/></starttls>"
+        elif not self._name:
+            self._handle = self._log_in
+            features = f"<mechanisms xmlns='{_SASL}'><mechanism>PLAIN</mechanism></mechanisms>"
+            if self._accounts.is_open(SystemClock().now()):
+                features += FEATURE
+        else:
+            self._handle, features = self._bind, f"<bind xmlns='{_BIND}'/>"
+        self._write(
+            f"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='{uuid.uuid4()}' "
+            f"from='{self._router.domain}' version='1.0' xml:lang='en'><stream:features>{features}</stream:features>"
+        )
 
-    def hang_up(name: str) -> None:
-        tables = ConnectionManager()
-        for peer, client in list(tables._peerList.items()):  # noqa: SLF001
-            if client.jid is not None and client.jid.user == name:
-                tables.close(peer)
+    def _encrypt(self, element: ElementTree.Element) -> None:
+        if element.tag != f"{{{_TLS}}}starttls":
+            self._refuse(element)
+            return
+        self._write(f"<proceed xmlns='{_TLS}'/>")
+        self._await_stream()
+        self._encrypting = asyncio.get_running_loop().create_task(self._encrypted())
 
-    SASL.handle_iq = register
-    SASL.handle_auth = log_in
-    StreamNegotiator._handle_init_ssl = offer  # noqa: SLF001
-    accounts.closed = hang_up
+    async def _encrypted(self) -> None:
+        loop, plain = asyncio.get_running_loop(), self._transport
+        try:
+            transport = await loop.start_tls(plain, self, self._context, server_side=True)
+        except OSError:
+            plain.abort()
+            return
+        assert transport is not None
+        self._transport, self._is_encrypted, self._encrypting = transport, True, None
+        early, self._early = self._early, b""
+        self.data_received(early)  # what came with the client's last step of the handshake
 
+    def _log_in(self, element: ElementTree.Element) -> None:
+        if element.tag == f"{_CLIENT}iq":
+            answer, enough = self._registration.answer(element)
+            self.write(answer)
+            if enough:
+                self.close()
+        elif element.tag != f"{{{_SASL}}}auth":
+            self._refuse(element)
+        elif name := self._accounts.log_in(element.get("mechanism"), element.text):
+            self._name = name
+            self._write(f"<success xmlns='{_SASL}'/>")
+            self._await_stream()
+        else:
+            self._write(f"<failure xmlns='{_SASL}'><not-authorized/></failure>")
+            self.close()
 
-def _exact_sessions() -> None:
-    """Make an address match only the account or session that it names."""
+    def _bind(self, element: ElementTree.Element) -> None:
+        """Give the client its address, and begin its session."""
+        if element.tag != f"{_CLIENT}iq" or element.get("type") != "set" or element.find(f"{{{_BIND}}}bind") is None:
+            self._refuse(element)
+            return
+        self._bare, self._resource = f"{self._name}@{self._router.domain}", str(uuid.uuid4())
+        self._address = f"{self._bare}/{self._resource}"
+        answer = ElementTree.Element("iq", {"type": "result", "id": element.get("id") or ""})
+        bound = ElementTree.SubElement(answer, "bind", {"xmlns": _BIND})
+        ElementTree.SubElement(bound, "jid").text = self._address
+        self.write(ElementTree.tostring(answer))
+        self._router.bound(self._bare, self._resource, self)
+        self._handle = self._take
 
-    def sessions(self: Any, jid: JID) -> list[Any]:
-        """Return the connections of exactly this account, or of exactly this session if the address names one."""
-        living = [client for client in self._peerList.values() if client.jid is not None]
-        return [
-            client
-            for client in living
-            if client.jid.bare() == jid.bare() and (not jid.resource or client.jid.resource == jid.resource)
-        ]
+    # -- the session ---------------------------------------------------------------------------------------------
 
-    ConnectionManager.get_transport = sessions
-    ConnectionManager.get_transport_online = lambda self, jid: [c for c in sessions(self, jid) if c.online]
+    def _take(self, element: ElementTree.Element) -> None:
+        """Handle a stanza of a session; one with another sender's address ends it (RFC 6120, 8.1.2.1)."""
+        source = element.get("from", self._address)
+        if source not in (self._address, self._bare):
+            if _complaints.is_due("from", self._bare, time.monotonic_ns() // 1000):
+                _log.warning("%s sends as %a: disconnected", self._address, source[:100])
+            self._fail("invalid-from")
+        elif element.tag == f"{_CLIENT}message":
+            answer = self._router.deliver(element, self._address)
+            if answer is not None:
+                self.write(answer)
+        elif element.tag == f"{_CLIENT}presence" and "to" not in element.attrib:
+            available = element.get("type") != "unavailable"
+            self._router.set_available(self._bare, self._resource, available)
+        elif element.tag == f"{_CLIENT}iq" and element.get("type") in ("get", "set"):
+            self.write(self._answer(element))
+
+    def _answer(self, asked: ElementTree.Element) -> bytes:
+        """Answer a ping of the server (XEP-0199), and refuse any other question."""
+        receiver = asked.get("to", self._router.domain)
+        known = receiver == self._router.domain and asked.find("{urn:xmpp:ping}ping") is not None
+        kind = {"type": "result" if known else "error", "id": asked.get("id") or ""}
+        answer = ElementTree.Element("iq", {**kind, "from": receiver, "to": self._address})
+        if not known:
+            error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
+            condition = {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"}
+            ElementTree.SubElement(error, "service-unavailable", condition)
+        return bytes(ElementTree.tostring(answer))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the server in this process until SIGTERM or SIGINT, with the accounts from standard input.
-
-    Only the end of the process stops its remaining tasks.
+    """Run the server in this process until SIGTERM or SIGINT.
 
     Returns:
-        Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts, or a wrong version of pyjabber.
+        Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts.
     """
     parser = argparse.ArgumentParser(prog="ramp.servers.embedded_process", description="Run the embedded XMPP server.")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
-    parser.add_argument("--state", type=Path, required=True, help="directory of rosters and registered accounts")
+    parser.add_argument("--state", type=Path, required=True, help="directory of the accounts")
     parser.add_argument("--certificates", type=Path, required=True, help="directory of the server's certificate")
     options = parser.parse_args(arguments)
+    log_to_stderr(logging.WARNING)
     try:
-        _run(options)
+        uvloop.run(_serve(options.host, options.port, options.state, options.certificates))
     except RampError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -369,66 +338,23 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> None:
-    installed = metadata.version("pyjabber")
-    if installed != EXPECTED_VERSION:
-        raise ConfigurationError(
-            f"wrong version of pyjabber: got {installed}, expected {EXPECTED_VERSION}; "
-            "install that version, or use another XMPP server"
-        )
-    loguru.logger.remove()
-    loguru.logger.add(sys.stderr, level="WARNING", diagnose=False)  # diagnose would print passwords and documents
-    log_to_stderr(logging.WARNING)
-    # Not asyncio.run: it cancels the remaining tasks and waits for them, and some of pyjabber's tasks of closed
-    # connections ignore their cancellation. The server would never end nor release the lock of its state directory.
-    uvloop.new_event_loop().run_until_complete(_serve(options.host, options.port, options.state, options.certificates))
-
-
 async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) -> None:
-    accounts = Accounts(domain, state_dir / "registered.json")
-    line = AccountLine(accounts)
-    loop = asyncio.get_running_loop()
-    lines = await line.open()
-    stop = asyncio.Event()
+    accounts = Accounts(domain, state_dir / GIVEN, state_dir / "registered.json")
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    pyjabber.server.ProcessPoolExecutor = lambda _: ThreadPoolExecutor(1)
-    pyjabber.server.setup_query_local_ip = lambda: LOOPBACK
-    QueueManager._queues.update({name: _Discarding() for name in QueueName})  # noqa: SLF001
-    pyjabber.server.Server(
-        Parameters(
-            host=domain,
-            client_port=port,
-            connection_timeout=0,
-            database_path=str(state_dir / "rosters.sqlite"),
-            cert_path=str(certificates),
-            message_persistence=False,
-            plugins=[name for name in Parameters().plugins if name != "jabber:iq:register"],
-        )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
+    router = Router(domain, accounts.exists)
+    accounts.closed = router.hang_up
+    await loop.create_server(
+        lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
     )
-    AppConfig.app_config.ssl_context.minimum_version = 771  # TLS 1.2
-    Session.router = Router(domain, accounts.exists)
-    _close_accounts(accounts)
-    _exact_sessions()
-    await DB.setup_database()
-    await Presence().get_all_pending_presence()
-    watching = loop.create_task(line.watch(lines))
-    listener = await loop.create_server(Connection, host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512)
-    try:
-        await stop.wait()
-    finally:
-        watching.cancel()
-        listener.close()
-        for client in list(ConnectionManager()._peerList.values()):  # noqa: SLF001
-            with contextlib.suppress(Exception):
-                client.transport.close()
-        await asyncio.sleep(0)
-        AppConfig.app_config.process_pool_exe.shutdown(wait=False, cancel_futures=True)
-        await DB.close_engine_async()
+    while not stop.is_set():
+        accounts.look()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), LOOK_EVERY_S)
 
 
 if __name__ == "__main__":
-    status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # threads and tasks of open connections must not delay the exit, see `_run`
+    sys.exit(main())

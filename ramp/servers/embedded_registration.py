@@ -18,7 +18,7 @@ from ramp.runtime.storage_errors import reason_of
 from ramp.servers.accounts import PASSWORD_BYTES_MAX, Accounts
 from ramp.xmpp.quotas import Complaints
 
-FEATURE: Final = "{urn:xmpp:ibr-token:0}register"
+FEATURE: Final = "<register xmlns='urn:xmpp:ibr-token:0'/>"
 """Stream feature that announces the registration (XEP-0445, 3)."""
 
 REFUSALS_MAX: Final = 3

@@ -1,4 +1,4 @@
-"""Message routing of the embedded server (RFC 6121, 8.5); it replaces pyjabber's.
+"""Message routing of the embedded server (RFC 6121, 8.5).
 
 The router knows the open sessions of each account. It delivers messages under the sender's authenticated address, keeps
 messages for offline accounts, and bounces undeliverable ones.
@@ -30,6 +30,8 @@ class Line(Protocol):
     def is_closing(self) -> bool:
         """Return whether the connection is closed or about to close."""
 
+    def close(self) -> None: ...
+
 
 @dataclass(slots=True)
 class _Session:
@@ -46,7 +48,7 @@ class Router:
     """
 
     def __init__(self, domain: str, account_exists: Callable[[str], bool]) -> None:
-        self._domain = domain
+        self.domain = domain
         self._account_exists = account_exists
         self._sessions: dict[str, dict[str, _Session]] = {}
         self._kept: dict[str, deque[bytes]] = {}
@@ -63,6 +65,11 @@ class Router:
             sessions.pop(resource, None)
             if not sessions:
                 del self._sessions[bare]
+
+    def hang_up(self, name: str) -> None:
+        """End all sessions of an account."""
+        for session in list(self._sessions.get(f"{name}@{self.domain}", {}).values()):
+            session.line.close()
 
     def set_available(self, bare: str, resource: str, available: bool) -> None:
         """Set whether a session accepts messages; if so, deliver the kept messages of its account in order."""
@@ -97,7 +104,7 @@ class Router:
         """Write a message, or keep it for an absent receiver; return the condition of an error, or an empty string."""
         bare, _, resource = receiver.partition("/")
         user, at, domain = bare.rpartition("@")
-        if domain != self._domain:
+        if domain != self.domain:
             return "remote-server-not-found"
         if not at or not user:
             return "service-unavailable"

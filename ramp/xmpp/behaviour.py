@@ -17,8 +17,6 @@ spade_patches.import_spade()
 
 from spade.agent import Agent  # noqa: E402 (after the import without SPADE's own server)
 from spade.behaviour import CyclicBehaviour  # noqa: E402
-from spade.presence import PresenceManager  # noqa: E402
-from spade.trace import TraceStore  # noqa: E402
 
 if TYPE_CHECKING:
     from ramp.xmpp.transport import MarketAgent
@@ -27,8 +25,6 @@ __all__ = [
     "Agent",
     "Courier",
     "CyclicBehaviour",
-    "PresenceManager",
-    "TraceStore",
     "UnmatchedMessages",
     "behaviour",
 ]

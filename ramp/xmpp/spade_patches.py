@@ -91,13 +91,10 @@ class _NotAvailable:
 
 
 class _NoPages:
-    """Replaces the web pages of a SPADE agent, which asks at its end whether they are served."""
+    """Replaces the web pages of a SPADE agent."""
 
     def __init__(self, agent: object) -> None:
         self.app = None
-
-    def is_started(self) -> bool:
-        return False
 
     def start(self, *_: object, **__: object) -> None:
         raise RuntimeError("SPADE's web pages are not available in RAMP's agents; use `ramp web`")

@@ -25,7 +25,7 @@ from ramp.errors import ConfigurationError, DocumentError, TransportError
 from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
-from ramp.xmpp.behaviour import Agent, Courier, PresenceManager, TraceStore, UnmatchedMessages
+from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages
 from ramp.xmpp.link import Link
 from ramp.xmpp.quotas import Complaints, SenderQuota
 from ramp.xmpp.settings import TransportSettings
@@ -114,7 +114,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.client: Any = None  # a MarketStream once started
         self.dropped = 0
         self.faults = 0
-        self.traces = TraceStore(0)  # SPADE's keeps the last 1,000 messages of every agent
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
         self._outbox = Outbox()
@@ -167,7 +166,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             on_message=self._arrived,
             on_misaddressed=self._misaddressed,
         )
-        self.presence = PresenceManager(agent=self, approve_all=False)
         self.link = Link(
             self.client,
             self.settings.servers,
@@ -196,12 +194,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     async def stop(self) -> None:
         """Log out and end all behaviours, after the messages already sent have left."""
         self._stopped = True
-        if self.link is not None and self.link.is_up and self.presence is not None:
-            self.presence.set_unavailable()
+        if self.is_connected:
+            self.client.send_presence(ptype="unavailable")
         for behaviour in list(self.behaviours):
             behaviour.kill()
-        if self.web.is_started():
-            await self.web.runner.cleanup()
         if self.link is not None:
             await self.link.close()
         self._alive.clear()
@@ -230,8 +226,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
         if not resumed:
-            # with an explicit priority, and after every log-in: otherwise pyjabber prefers a dead session
-            self.presence.set_available()
+            self.client.send_presence()
         self._count_dropped(self._outbox.put_first(again))
         while (stanza := self._outbox.take()) is not None:
             self.client.send_text(stanza)

@@ -151,10 +151,8 @@ def open_plugin(settings: PluginSettings) -> GridEngineMachine:
     system = open_system(settings, options)
     machine = GridEngineMachine(
         system,
-        settings.resource,
-        settings.cores,
+        settings,
         options.for_sale,
-        settings.state_dir,
         snapshot_age_s=options.snapshot_age_s,
         conditions=partial(conditions, settings.resource, system),
     )

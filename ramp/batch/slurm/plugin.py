@@ -116,10 +116,8 @@ def open_plugin(settings: PluginSettings) -> ResizableBatchMachine:
     places = open_torus(torus, nodes, settings.resource)
     machine = ResizableBatchMachine(
         system,
-        settings.resource,
-        settings.cores,
+        settings,
         options.for_sale,
-        settings.state_dir,
         spare_planned=options.spare_planned,
         snapshot_age_s=options.snapshot_age_s,
         places=places,

@@ -42,8 +42,8 @@ class QueueLearning:
         # compiles the planner now, instead of during the first quote
         QueuePlan(1, self._planner).earliest(JobShape(1, 1), 0)
         self._plan: QueuePlan | None = None
-        self._waiting: dict[str, tuple[QueuedJob, Instant]] = {}
-        """Jobs that were seen to wait, with when they were seen first."""
+        self._waiting: dict[str, tuple[QueuedJob, Instant, int | None]] = {}
+        """Jobs that were seen to wait, with when they were seen first, and the bound of their wait then."""
         self._seen: set[str] = set()
         """Jobs that ran in the last picture."""
         self._begun = False
@@ -52,7 +52,6 @@ class QueueLearning:
 
     def look(self, picture: SystemSnapshot, now: Instant) -> None:
         """Learn from a picture of the queue, whose waiting jobs are in the order of their turns, taken at `now`."""
-        self._predictor.passes(now)
         capacity = max(sum(node.cores for node in picture.nodes if node.usable), 1)
         plan = self._plan = QueuePlan(capacity, self._planner)
         for job in picture.running:
@@ -86,34 +85,24 @@ class QueueLearning:
     ) -> None:
         running = {job.job_id: job for job in picture.running}
         for job_id in [each for each in self._waiting if each not in planned]:
-            joined, since = self._waiting.pop(job_id)
+            joined, since, bound = self._waiting.pop(job_id)
             if job_id in running:
-                self._predictor.started(job_id, max(running[job_id].start, since))
-                self._keep(joined, max(running[job_id].start - since, 0))
-            else:
-                self._predictor.withdrawn(job_id)
+                self._started(joined, max(running[job_id].start - since, 0), bound)
         if self._begun:  # jobs that ran before the first picture were not seen waiting
             for job_id, job in running.items():
                 if job_id not in self._seen and not job.reservation and job.submitted is not None:
-                    self._started_at_once(job_id, job)
+                    # it joined and started between two pictures, and so was never planned
+                    joined = QueuedJob("", max(job.cores, 1), max(_end_of(job) - job.start, 1), 0)
+                    self._started(joined, max(job.start - job.submitted, 0), self._predictor.bound(joined))
         for waits in waiting:
             if waits.job_id not in self._waiting:
                 joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or FOREVER, 1), planned[waits.job_id])
-                self._waiting[waits.job_id] = joined, now
-                self._predictor.submitted(waits.job_id, joined, now)
+                self._waiting[waits.job_id] = joined, now, self._predictor.bound(joined)
         self._seen, self._begun = set(running), True
 
-    def _started_at_once(self, job_id: str, job: RunningJob) -> None:
-        """Learn from a job that joined and started between two pictures, and so was never planned."""
-        assert job.submitted is not None
-        joined = QueuedJob("", max(job.cores, 1), max(_end_of(job) - job.start, 1), 0)
-        self._predictor.submitted(job_id, joined, job.submitted)
-        self._predictor.started(job_id, max(job.start, job.submitted))
-        self._keep(joined, max(job.start - job.submitted, 0))
-
-    # -- the file ------------------------------------------------------------------------------------------------
-
-    def _keep(self, job: QueuedJob, wait: Duration) -> None:
+    def _started(self, job: QueuedJob, wait: Duration, bound: int | None) -> None:
+        """Learn a wait, and keep it in the file."""
+        self._predictor.started(job, wait, bound)
         self.waits += 1
         if self._path is not None:
             with storing(self._path), self._path.open("a", encoding="utf-8") as file:
@@ -126,8 +115,8 @@ class QueueLearning:
             lines = path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []
             if len(lines) > 2 * WAITS_KEPT:
                 path.write_text("\n".join(lines[-WAITS_KEPT:]) + "\n", "utf-8")
-        now, bad = 0, 0
-        for number, line in enumerate(lines[-WAITS_KEPT:]):
+        bad = 0
+        for line in lines[-WAITS_KEPT:]:
             try:
                 size, length, planned, wait = (int(value) for value in json.loads(line))
             except (ValueError, TypeError):
@@ -136,9 +125,7 @@ class QueueLearning:
                 bad += 1
                 continue
             job = QueuedJob("", size, length, planned)
-            self._predictor.submitted(("kept", number), job, now)
-            now += wait
-            self._predictor.started(("kept", number), now)
+            self._predictor.started(job, wait, self._predictor.bound(job))
             self.waits += 1
         if bad:
             _log.warning("%s: skipped %d invalid lines", path, bad)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from ramp.batch.book import Entry
@@ -29,6 +28,7 @@ from ramp.model.probable_start import QUEUE_WAIT_MAX
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.answers import run_window
+from ramp.plugins.interface import PluginSettings
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""
@@ -39,13 +39,10 @@ class QueueBoundMachine(BookedMachine):
 
     Args:
         queue: the live queue.
-        resource: the resource's name.
-        cores: configured cores of the queue's nodes.
+        settings: of the plug-in; without a way to act as buyers' accounts all jobs are the agent's own.
         sellable: cores that jobs of the market may want together at any time.
         learning: the knowledge of the queue.
-        state_dir: folder of the book; None for memory.
         script: of the agent's own jobs; `{seconds}` in it is replaced by the time bought.
-        acting: starts commands as buyers' accounts; None if all jobs are the agent's own.
         snapshot_age_s: seconds for which one picture serves.
 
     Raises:
@@ -55,23 +52,20 @@ class QueueBoundMachine(BookedMachine):
     def __init__(
         self,
         queue: JobQueue,
-        resource: str,
-        cores: int,
+        settings: PluginSettings,
         sellable: int,
         learning: QueueLearning,
-        state_dir: Path | None,
         *,
         script: str = KEEPING,
-        acting: Acting | None = None,
         snapshot_age_s: float = SNAPSHOT_AGE_S,
     ) -> None:
-        super().__init__(queue.name, resource, cores, state_dir, snapshot_age_s, time.monotonic)
+        super().__init__(queue.name, settings, snapshot_age_s, time.monotonic)
         self.queue = queue
         self.source = queue.source
         self.learning = learning
         self._sellable = sellable
         self._script = script
-        self._acting = acting
+        self._acting = Acting.told(settings.acting)
 
     def _look(self, now: Instant) -> SystemSnapshot:
         picture = self.queue.look(now)

@@ -16,7 +16,6 @@ from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
 from ramp.entry_points import entry_points_by_name
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError, StorageFailed
-from ramp.launching.acting import Acting
 from ramp.model.instant import Instant, iso
 from ramp.options import Bounds, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -72,13 +71,10 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
         raise PluginError(NAME, error.reason, transient=True) from error
     return QueueBoundMachine(
         queue,
-        settings.resource,
-        settings.cores,
+        settings,
         int(settings.cores * options.share + 1e-9),
         learning,
-        settings.state_dir,
         script=_script(options.script, settings.resource),
-        acting=Acting.told(settings.acting),
         snapshot_age_s=options.snapshot_age_s,
     )
 

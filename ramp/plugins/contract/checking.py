@@ -13,15 +13,15 @@ from typing import Final
 
 from ramp.errors import RampError
 from ramp.plugins.contract import booking, misuse, quoting, resizing
-from ramp.plugins.contract.subject import ContractBroken, NotChecked, Rule, Subject
+from ramp.plugins.contract.subject import AskedPlugin, ContractBroken, NotChecked, Rule, Subject
 
 
-def _rule(trial: Callable[[Subject], None]) -> Rule:
+def _rule(trial: Callable[[Subject, AskedPlugin], None]) -> Rule:
     assert trial.__doc__, f"{trial.__name__} has no sentence"
     return Rule(trial.__name__.replace("_", "-"), trial.__doc__.split("\n\n")[0].replace("\n", " "), trial)
 
 
-def trials_of(group: ModuleType) -> Iterator[Callable[[Subject], None]]:
+def trials_of(group: ModuleType) -> Iterator[Callable[[Subject, AskedPlugin], None]]:
     """Yield the public functions of a module, in their order."""
     for name, each in vars(group).items():
         if isfunction(each) and each.__module__ == group.__name__ and not name.startswith("_"):

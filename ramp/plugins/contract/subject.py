@@ -57,11 +57,13 @@ class AskedPlugin:
 
     Args:
         plugin: the plug-in.
+        folder: where its state is.
         slowest: longest time of each call so far, in seconds; kept up to date.
     """
 
-    def __init__(self, plugin: ResourcePlugin, slowest: dict[str, float]) -> None:
+    def __init__(self, plugin: ResourcePlugin, folder: Path, slowest: dict[str, float]) -> None:
         self.plugin = plugin
+        self.folder = folder
         self.held: set[str] = set()
         self._slowest = slowest
 
@@ -74,7 +76,7 @@ class AskedPlugin:
 
     def hold(self, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant) -> Reservation | Refusal:
         self.held.add(key)
-        return self._ask(self.plugin.hold, partial(answers.held_problem, key, slot), key, unit, slot, until, now)
+        return self._ask(self.plugin.hold, partial(answers.reservation_problem, key, slot), key, unit, slot, until, now)
 
     def confirm(self, key: str, now: Instant) -> Reservation | Refusal:
         return _without_start(self._ask(self.plugin.confirm, partial(answers.firm_problem, key), key, now))
@@ -179,7 +181,8 @@ class Subject:
     @contextmanager
     def machine(self, folder: Path | None = None) -> Iterator[AskedPlugin]:
         """Open the plug-in with the state in `folder`, or without; release all its holds at the end."""
-        asked = AskedPlugin(self.open_raw(state_dir=folder or self.new_folder()), self.slowest)
+        folder = folder or self.new_folder()
+        asked = AskedPlugin(self.open_raw(state_dir=folder), folder, self.slowest)
         try:
             yield asked
         finally:
@@ -237,12 +240,13 @@ class Rule:
     Attributes:
         name: the rule in a few words with hyphens.
         sentence: the required behaviour.
-        trial: raises `ContractBroken` if a subject violates it, `NotChecked` if it cannot be tried.
+        trial: gets a subject and its newly opened machine; raises `ContractBroken` if it violates the rule,
+            `NotChecked` if it cannot be tried.
     """
 
     name: str
     sentence: str
-    trial: Callable[[Subject], None]
+    trial: Callable[[Subject, AskedPlugin], None]
 
     def check(self, subject: Subject) -> None:
         """Try the rule.
@@ -252,7 +256,8 @@ class Rule:
             NotChecked: if it cannot be tried on this plug-in as it is.
         """
         try:
-            self.trial(subject)
+            with subject.machine() as machine:
+                self.trial(subject, machine)
         except PluginError as error:
             raise ContractBroken(f"raised {error}; this call has an answer") from error
 

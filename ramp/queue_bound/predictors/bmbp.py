@@ -49,11 +49,11 @@ class Bmbp:
     def __init__(self, options: BmbpOptions) -> None:
         self._options = options
         self._groups: dict[Hashable, _Group] = {}
-        self._waiting: dict[Hashable, tuple[_Group, int, int | None]] = {}
-        """Group, submission and bound of the jobs that wait."""
 
     def bound(self, job: QueuedJob) -> int | None:
-        return self._group(job).bound(self._options)
+        waits = self._group(job).waits
+        place = rank(len(waits), self._options.quantile, self._options.confidence)
+        return None if place is None else waits.smallest(place)
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
         """See `Predictor`: the share of the waits kept that were no longer."""
@@ -62,17 +62,9 @@ class Bmbp:
             return None
         return waits.not_above(within) / len(waits)
 
-    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
+    def started(self, job: QueuedJob, wait: int, bound: int | None = None, *, overdue: bool = False) -> None:
+        del overdue  # a miss counts in the order of starts
         group = self._group(job)
-        bound = group.bound(self._options)
-        self._waiting[key] = group, now, bound
-        return bound
-
-    def started(self, key: Hashable, now: int) -> None:
-        group, since, bound = self._waiting.pop(key, (None, 0, None))
-        if group is None:
-            return
-        wait = now - since
         group.waits.add(wait)
         if bound is None:
             return
@@ -81,11 +73,7 @@ class Bmbp:
             group.waits.keep_last(fewest(self._options.quantile, self._options.confidence))
             group.missed = 0
 
-    def withdrawn(self, key: Hashable) -> None:
-        """See `Predictor`; the wait remains unknown."""
-        self._waiting.pop(key, None)
-
-    def passes(self, now: int) -> None:
+    def overdue(self, job: QueuedJob) -> None:
         """Nothing is learnt before a job starts."""
 
     def _group(self, job: QueuedJob) -> _Group:
@@ -100,10 +88,6 @@ class _Group:
     def __init__(self, history: int) -> None:
         self.waits: RecentValues[int] = RecentValues(history)
         self.missed = 0
-
-    def bound(self, options: BmbpOptions) -> int | None:
-        place = rank(len(self.waits), options.quantile, options.confidence)
-        return None if place is None else self.waits.smallest(place)
 
 
 PREDICTOR: Final = predictor(Bmbp, about="A bound from the past waits of like jobs (BMBP, QBETS).", options=BmbpOptions)

@@ -11,7 +11,6 @@ A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel and Distributed Systems 
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import ceil
@@ -45,15 +44,6 @@ class PlannedOptions:
     same_rule: bool = True
 
 
-@dataclass(slots=True)
-class _WaitingJob:
-    job: QueuedJob
-    since: int
-    group: _Errors
-    bound: int | None
-    missed: bool = False
-
-
 class Planned:
     """The planned wait and a bound on the additional delay.
 
@@ -67,14 +57,14 @@ class Planned:
         self._all = _Errors(options)
         self._ratios: dict[int, RecentValues[float]] = {}
         """Waits over planned waits, by octave of the planned wait."""
-        self._waiting: dict[Hashable, _WaitingJob] = {}
-        self._due: list[tuple[int, int, Hashable]] = []
-        """A heap of the times at which bounds run out, numbered as they came."""
-        self._number = 0
 
     def bound(self, job: QueuedJob) -> int | None:
         """See `Predictor`; a job that is planned to start at once has the bound 0."""
-        return self._bound(job, self._group(job))
+        if self._starts_at_once(job):
+            return 0
+        group = self._group(job)
+        error = (group if len(group.errors) >= self._options.enough else self._all).bound(group.level)
+        return None if error is None else max(_planned(job) + error, 0)
 
     def chance(self, job: QueuedJob, within: int) -> float | None:
         """See `Predictor`: the share of the jobs with a similar planned wait whose delay was a smaller part of it."""
@@ -86,46 +76,22 @@ class Planned:
             return None
         return ratios.not_above(within / max(planned, 1)) / len(ratios)
 
-    def submitted(self, key: Hashable, job: QueuedJob, now: int) -> int | None:
+    def started(self, job: QueuedJob, wait: int, bound: int | None = None, *, overdue: bool = False) -> None:
+        """See `Predictor`; a job that is planned to start at once teaches nothing."""
         if self._starts_at_once(job):
-            return 0
-        group = self._group(job)
-        bound = self._bound(job, group)
-        self._waiting[key] = _WaitingJob(job, now, group, bound)
-        if bound is not None:
-            self._number += 1
-            heapq.heappush(self._due, (now + bound, self._number, key))
-        return bound
-
-    def started(self, key: Hashable, now: int) -> None:
-        waited = self._waiting.pop(key, None)
-        if waited is None:
             return
-        planned, wait = _planned(waited.job), now - waited.since
-        if waited.bound is not None and not waited.missed:
-            waited.group.judged(missed=wait > waited.bound)
-        waited.group.errors.add(wait - planned)
+        planned, group = _planned(job), self._group(job)
+        if bound is not None and not overdue:
+            group.judged(missed=wait > bound)
+        group.errors.add(wait - planned)
         self._all.errors.add(wait - planned)
         ratios = self._ratios.setdefault(octave(planned), RecentValues(self._options.window))
         ratios.add(wait / max(planned, 1))
 
-    def withdrawn(self, key: Hashable) -> None:
-        """See `Predictor`; the wait remains unknown."""
-        self._waiting.pop(key, None)
-
-    def passes(self, now: int) -> None:
-        """See `Predictor`; a job that still waits after its bound is a miss already."""
-        while self._due and self._due[0][0] < now:
-            waited = self._waiting.get(heapq.heappop(self._due)[2])
-            if waited is not None and not waited.missed:
-                waited.missed = True
-                waited.group.judged(missed=True)
-
-    def _bound(self, job: QueuedJob, group: _Errors) -> int | None:
-        if self._starts_at_once(job):
-            return 0
-        error = (group if len(group.errors) >= self._options.enough else self._all).bound(group.level)
-        return None if error is None else max(_planned(job) + error, 0)
+    def overdue(self, job: QueuedJob) -> None:
+        """See `Predictor`; such a job is a miss already."""
+        if not self._starts_at_once(job):
+            self._group(job).judged(missed=True)
 
     def _starts_at_once(self, job: QueuedJob) -> bool:
         return self._options.same_rule and _planned(job) == 0

@@ -27,9 +27,9 @@ from ramp.plugins.answers import (
     PLACEMENT_MAX,
     firm_problem,
     found_problem,
-    held_problem,
     no,
     quote_problem,
+    reservation_problem,
     resized_problem,
     tended_problem,
     text_problem,
@@ -228,7 +228,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         ask=lambda plugin, asked, now: plugin.hold_for(
             asked.account, asked.key, asked.unit, asked.slot, asked.until, now
         ),
-        problem=lambda asked, value: held_problem(asked.key, asked.slot, value),
+        problem=lambda asked, value: reservation_problem(asked.key, asked.slot, value),
         failed=lambda asked, doubt, started: doubt if started else _refused(asked.unit, doubt),
         changes=True,
         impatient=True,

@@ -23,6 +23,7 @@ from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation
+from ramp.plugins.interface import PluginSettings
 from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
 from tests.slots import quoted
 from tests.waiting import LIMIT_S
@@ -100,7 +101,8 @@ def _machine(cluster: EmulatedCluster) -> ResizableBatchMachine:
         return Completed(argv, done.returncode, done.stdout, done.stderr)
 
     system = SlurmSystem(run, "debug", ACCOUNT, ("sudo", "-n", str(INSTALLED)))
-    return ResizableBatchMachine(system, "slurm1", NODES * CORES, ForSale(), None)
+    settings = PluginSettings("slurm1", NODES * CORES, CORES, time.time_ns() // 1000)
+    return ResizableBatchMachine(system, settings, ForSale())
 
 
 def test_an_account_without_privileges_sells_through_the_wrapper(cluster: EmulatedCluster) -> None:

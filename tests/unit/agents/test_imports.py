@@ -11,7 +11,10 @@ import pytest
     [
         ("ramp.agents.supervise", {"spade", "sqlalchemy", "numpy", "ramp.agents.party_agent", "ramp.protocol.bank"}),
         ("ramp.agents.process", {"pyjabber", "aiohttp", "numpy", "matplotlib"}),
-        ("ramp.servers.embedded_process", {"alembic", "aiohttp", "spade", "lxml", "ramp.protocol"}),
+        (
+            "ramp.servers.embedded_process",
+            {"pyjabber", "sqlalchemy", "aiohttp", "spade", "slixmpp", "lxml", "ramp.protocol"},
+        ),
         ("ramp.client.swarm", {"spade", "slixmpp", "sqlalchemy", "lxml", "numpy"}),
     ],
 )

@@ -22,6 +22,7 @@ from ramp.batch.system import (
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import Instant, from_iso
 from ramp.model.slot import SlotMove
+from ramp.plugins.interface import PluginSettings
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 NOBODY_KNOWS = BatchSystemError("scontrol: it took more than 20 s")
@@ -148,9 +149,8 @@ def machine_on(
     cores = sum(node.cores for node in system.nodes)
     if clock is not None:
         options["monotonic"] = lambda: clock[0]
-    return kind(
-        system, "big1", cores, for_sale or ForSale(), folder, **{"snapshot_age_s": 0, "wait": lambda _: None, **options}
-    )
+    settings = PluginSettings("big1", cores, 8, NOW, state_dir=folder)
+    return kind(system, settings, for_sale or ForSale(), **{"snapshot_age_s": 0, "wait": lambda _: None, **options})
 
 
 def lost_of(found: Mapping[str, str | SlotMove]) -> dict[str, str]:

@@ -15,7 +15,6 @@ from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.errors import BatchSystemError, ConfigurationError, PluginError, SystemRefused
-from ramp.launching.acting import Acting
 from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
 from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
@@ -88,7 +87,8 @@ class FakeQueue(JobQueue):
 def new_machine(queue: FakeQueue, folder: Path | None = None, **options: Any) -> QueueBoundMachine:
     predictor = PREDICTORS.find("planned").new(options)
     learning = QueueLearning(predictor, None if folder is None else folder / "waits.jsonl")
-    return QueueBoundMachine(queue, "queue1", 64, 64, learning, folder, snapshot_age_s=0)
+    settings = PluginSettings("queue1", 64, 8, NOW, state_dir=folder)
+    return QueueBoundMachine(queue, settings, 64, learning, snapshot_age_s=0)
 
 
 def test_a_job_is_held_let_go_when_bought_and_its_start_is_told() -> None:
@@ -126,15 +126,16 @@ def test_a_queued_job_asks_for_the_gpus_of_its_request_alone() -> None:
 
 
 def test_where_the_site_launches_a_job_is_its_buyers_and_runs_what_that_orders(tmp_path: Path) -> None:
-    queue, acting = FakeQueue(), Acting("/worker", "/python", "/scratch/jobs")
+    queue, acting = FakeQueue(), {"worker": "/worker", "python": "/python", "folder": "/scratch/jobs"}
     predictor = PREDICTORS.find("planned").new({})
-    machine = QueueBoundMachine(queue, "queue1", 64, 64, QueueLearning(predictor, None), tmp_path, acting=acting)
+    settings = PluginSettings("queue1", 64, 8, NOW, state_dir=tmp_path, acting=acting)
+    machine = QueueBoundMachine(queue, settings, 64, QueueLearning(predictor, None))
     slot = quoted(machine, UNIT, NOW)
     machine.hold_for("alice1", "offer-1", UNIT, slot, NOW + MINUTE, NOW)
     (wanted,) = queue.wanted
     assert (wanted.account, "orders=/scratch/jobs/alice1/queued/offer-1\n" in wanted.script) == ("alice1", True)
     machine.confirm("offer-1", NOW)
-    again = QueueBoundMachine(queue, "queue1", 64, 64, QueueLearning(predictor, None), tmp_path, acting=acting)
+    again = QueueBoundMachine(queue, settings, 64, QueueLearning(predictor, None))
     assert again.reservation("offer-1", NOW) is not None
     again.release("offer-1", NOW)
     assert queue.jobs == {}

@@ -344,7 +344,7 @@ def test_keeps_the_contract(kind: type[BatchMachine], plugin_rule: Rule, tmp_pat
     def open_plugin(settings: PluginSettings) -> BatchMachine:
         if settings.options:
             raise ConfigurationError("unknown")
-        return kind(system, settings.resource, settings.cores, ForSale(), settings.state_dir)
+        return kind(system, settings, ForSale())
 
     subject = Subject(open_plugin, PluginSettings("big1", 64, 8, NOW - MINUTE), NOW, tmp_path / "states")
     plugin_rule.check(subject)

@@ -13,18 +13,14 @@ from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob, predict
 MINUTE = 60_000_000
 
 
-def learn(one: Predictor, job: QueuedJob, waits: list[int], begin: int = 0) -> int:
-    """Submit jobs one after the other, each after the one before has waited; the time afterwards."""
-    now = begin
-    for number, wait in enumerate(waits):
-        key = (begin, number)
-        one.passes(now)
-        one.submitted(key, job, now)
-        now += wait
-        one.passes(now)
-        one.started(key, now)
-        now += 1
-    return now
+def learn(one: Predictor, job: QueuedJob, waits: list[int]) -> None:
+    """Let jobs start one after the other, each after its wait; a bound that passes meanwhile is missed at once."""
+    for wait in waits:
+        bound = one.bound(job)
+        overdue = bound is not None and wait > bound
+        if overdue:
+            one.overdue(job)
+        one.started(job, wait, bound, overdue=overdue)
 
 
 def test_they_are_found_by_their_names() -> None:
@@ -42,23 +38,18 @@ def test_bmbp_bounds_by_the_largest_of_59_waits() -> None:
     learn(one, job, list(range(58)))
     assert one.bound(job) is None
     assert one.chance(job, 5) is None
-    now = learn(one, job, [7], begin=10**9)
+    learn(one, job, [7])
     assert one.bound(job) == 57
     assert one.chance(job, 5) == 6 / 59
     assert one.bound(QueuedJob("", 100, MINUTE)) is None  # of another size nothing is known
-    one.submitted("later", job, now)
-    one.withdrawn("later")
-    one.started("later", now + 1000)
-    one.started("never seen", now)
-    assert one.bound(job) == 57  # who left the queue, or was never seen in it, teaches nothing
 
 
 def test_bmbp_begins_anew_after_three_misses_in_a_row() -> None:
     one, job = PREDICTORS.find("bmbp").new(), QueuedJob("", 1, MINUTE)
-    now = learn(one, job, [10] * 1000)
-    now = learn(one, job, [90, 90, 5, 80, 80], begin=now)
+    learn(one, job, [10] * 1000)
+    learn(one, job, [90, 90, 5, 80, 80])
     assert one.bound(job) == 10  # two in a row are chance
-    learn(one, job, [80], begin=now)
+    learn(one, job, [80])
     # 53 waits of 10 are left beside the last six, 90, 90, 5, 80, 80 and 80
     assert one.bound(job) == 90
     assert one.chance(job, 10) == 54 / 59
@@ -69,8 +60,9 @@ def test_a_job_that_is_planned_to_start_at_once_has_bound_0() -> None:
     job = QueuedJob("", 1, MINUTE, planned=0)
     assert one.bound(job) == 0
     assert one.chance(job, 0) == 1
-    assert one.submitted("a", job, 5) == 0
-    one.started("a", 5)
+    for _ in range(100):
+        one.overdue(job)
+        one.started(job, 5, 0)
     assert one.bound(QueuedJob("", 1, MINUTE, planned=1)) is None
 
 
@@ -92,26 +84,22 @@ def test_a_miss_counts_as_soon_as_the_bound_has_passed() -> None:
     """Gibbs and Candès 2021, equation 2: alpha grows by gamma x (alpha of the target - 1 for a miss)."""
     one = PREDICTORS.find("planned").new({"target": 0.9, "gamma": 0.1, "enough": 10, "window": 100})
     job = QueuedJob("", 1, MINUTE, planned=100)
-    now = learn(one, job, [100 + error for error in range(10)])
+    learn(one, job, [100 + error for error in range(10)])
     # level 0.9 of ten errors is rank ceil(11 x 0.9) = 10
-    assert one.submitted("a", job, now) == 109
-    assert one.submitted("b", job, now) == 109
-    one.passes(now + 109)
     assert one.bound(job) == 109
-    one.started("a", now + 109)  # a hit: level 0.89, rank 10 of 11 errors
+    one.started(job, 109, 109)  # a hit: level 0.89, rank 10 of 11 errors
     assert one.bound(job) == 109
-    one.passes(now + 110)  # a miss of b: level 0.98, the largest
+    one.overdue(job)  # a miss of another: level 0.98, the largest
     before = one.bound(job)
-    one.passes(now + 500)
-    one.started("b", now + 500)  # it is counted once, but its error is known now: the largest of 12
+    one.started(job, 500, 109, overdue=True)  # it is counted once, but its error is known now: the largest of 12
     assert (before, one.bound(job)) == (109, 500)
 
 
 def test_another_rule_than_the_plans_gives_a_bound_to_those_planned_at_once() -> None:
     one = PREDICTORS.find("planned").new({"same_rule": False, "groups": "plan-size-length"})
     at_once, later = QueuedJob("", 1, MINUTE, planned=0), QueuedJob("", 1, MINUTE, planned=MINUTE)
-    now = learn(one, at_once, [MINUTE] * 80)
-    learn(one, later, [3 * MINUTE] * 80, begin=now)
+    learn(one, at_once, [MINUTE] * 80)
+    learn(one, later, [3 * MINUTE] * 80)
     assert one.bound(at_once) == MINUTE
     assert one.bound(later) == 3 * MINUTE
     assert (one.chance(at_once, MINUTE - 1), one.chance(at_once, MINUTE)) == (0, 1)

@@ -17,6 +17,7 @@ from ramp.model.instant import HOUR, from_iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
 from tests.example_counts import examples
 from tests.slots import quoted, refused
 from tests.unit.batch.fake_system import FakeSystem
@@ -172,4 +173,5 @@ def test_nodes_by_their_order() -> None:
 
 def _machine(share: float = 1.0) -> BatchMachine:
     system = FakeSystem(nodes=list(GRID))
-    return BatchMachine(system, "big1", SIDE * SIDE * CORES, ForSale(share=share), None, places=_places())
+    plain = PluginSettings("big1", SIDE * SIDE * CORES, CORES, NOW)
+    return BatchMachine(system, plain, ForSale(share=share), places=_places())
