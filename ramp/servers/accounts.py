@@ -1,13 +1,18 @@
 """The accounts of the embedded server: those of its launcher, and those that their owners have registered with tokens.
 
-The launcher writes its accounts, with their passwords, and the tokens for registering further ones, to a file that only
-its own account can read. So no account is lost and none outlives its market. The server reads the file when it has
-changed. A registered account is in a second file, with a salted digest of its password, before the server answers. It
-exists as long as its token is the current one for its name.
+The launcher sends the passwords of its accounts, and the tokens for registering further ones, over a private channel at
+each start. So no account is lost and none outlives its market. Passwords of the launcher's accounts are kept in memory
+only. A registered account is on disk, with a salted digest of its password, before the server answers. It exists as
+long as its token is the current one for its name.
+
+The channel is the server's standard input. Each line is a JSON object. The server answers it with a line when the
+accounts are in place. The object maps the name of an account to its password, to the token to register it with
+(`{"digest": .., "ends_at": ..}`), or to null to close the account.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import contextlib
@@ -16,25 +21,25 @@ import hmac
 import json
 import logging
 import secrets
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ramp.errors import ConfigurationError, check_version
-from ramp.file_versions import CachedFile
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.runtime.storage_errors import storing
+from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.quotas import Complaints
-
-GIVEN: Final = "accounts.json"
-"""File of what the launcher gives, in the server's folder."""
 
 VERSION: Final = 1
 """Of the file of registered accounts."""
+
+DONE: Final = b"ok\n"
+"""Answer to a line whose accounts are in place."""
 
 ITERATIONS: Final = 10_000
 """Iterations of PBKDF2-HMAC-SHA-256, some milliseconds per log-in; random passwords of `ramp join` would need none."""
@@ -43,6 +48,7 @@ PASSWORD_BYTES_MAX: Final = 1023
 """Maximum password in bytes of UTF-8; RFC 4616 sets no limit, so it has that of names."""
 
 _SALT_BYTES: Final = 16
+_LINE_MAX_BYTES: Final = 64_000_000
 
 _log = logging.getLogger(__name__)
 
@@ -61,56 +67,69 @@ class _Registered:
         return hmac.compare_digest(derived, self.password_digest)
 
 
-Given = Mapping[str, str | AccountToken]
-"""The launcher's accounts by name: the password of each, or the only valid token for registering it."""
-
-
 class Accounts:
-    """The accounts that may log in, and the current tokens.
+    """The accounts that may log in, with their passwords, and the current tokens.
 
     Args:
         domain: domain of the server.
-        given: file that `give` has written.
-        registered: file of the registered accounts; created with the first one.
+        path: file of the registered accounts; created with the first one.
 
     Attributes:
         closed: called with the name of each closed account.
 
     Raises:
-        ConfigurationError: a file is damaged.
+        ConfigurationError: the file is damaged.
     """
 
-    def __init__(self, domain: str, given: Path, registered: Path) -> None:
+    def __init__(self, domain: str, path: Path) -> None:
         self.closed: Callable[[str], None] = lambda _: None
         self._domain = domain
-        self._file = CachedFile(given, _read_given)
-        self._given: Given = {}
-        self._path = registered
+        self._path = path
+        self._key = secrets.token_bytes(32)  # only digests of the passwords are kept
+        self._digests: dict[str, bytes] = {}
+        self._tokens: dict[str, AccountToken] = {}
         self._kept = self._load()
         self._complaints = Complaints()
-        self.look()
 
-    def look(self) -> Given:
-        """Return what the launcher gives now, and close the accounts that it gives no longer."""
-        given = self._file.content() or {}
-        if given is not self._given:
-            before, self._given = self._given, given
-            for name, was in before.items():
-                if _made_by(given.get(name)) != _made_by(was):
-                    self.closed(name)
-        return self._given
+    def add(self, accounts: Mapping[str, str]) -> None:
+        """Create accounts, and set the passwords of existing ones; the launcher has checked their names."""
+        for name in accounts:
+            self._give_token(name, None)
+        self._digests.update({name: self._digest(password) for name, password in accounts.items()})
+
+    def give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
+        """Set the only valid tokens for registering accounts; None closes the account.
+
+        Raises:
+            ConfigurationError: an account cannot be closed.
+        """
+        for name, token in tokens.items():
+            if self._digests.pop(name, None) is not None:
+                self.closed(name)
+            self._give_token(name, token)
+
+    def _give_token(self, name: str, token: AccountToken | None) -> None:
+        """Set the only valid token for a name, which closes an account registered with another one."""
+        if token is None:
+            self._tokens.pop(name, None)
+        else:
+            self._tokens[name] = token
+        kept = self._kept.get(name)
+        if kept is not None and (token is None or not _same(kept.token_digest, token.digest)):
+            try:
+                self._write({key: each for key, each in self._kept.items() if key != name})
+            except OSError as error:
+                raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
+            self.closed(name)
 
     def exists(self, name: str) -> bool:
         """Return whether an account with exactly this name exists."""
-        given, kept = self.look().get(name), self._kept.get(name)
-        if isinstance(given, AccountToken):
-            return kept is not None and _same(kept.token_digest, given.digest)
-        return given is not None
+        return name in self._digests or (name in self._kept and name in self._tokens)
 
     def is_password_of(self, name: str, password: str) -> bool:
-        given = self.look().get(name)
-        if isinstance(given, str):
-            return _same(given, password)
+        given = self._digests.get(name)
+        if given is not None:
+            return hmac.compare_digest(self._digest(password), given)
         return self.exists(name) and self._kept[name].is_of(password)
 
     def log_in(self, mechanism: str | None, response: str | None) -> str | None:
@@ -135,16 +154,18 @@ class Accounts:
 
     def is_open(self, now: Instant) -> bool:
         """Return whether any token is unused and not expired."""
-        return bool(self._usable_tokens(now))
+        return any(self._is_usable(name, token, now) for name, token in self._tokens.items())
 
     def name_for(self, token: str, now: Instant) -> str | None:
         """Return the name that a token is for; None if the token is unknown, used or expired.
 
         Every known token is compared in full, so the duration reveals nothing about the tokens.
         """
-        digest = token_digest(token)
-        found = [name for name, known in self._usable_tokens(now).items() if _same(digest, known.digest)]
-        return found[0] if found else None
+        digest, found = token_digest(token), None
+        for name, known in self._tokens.items():
+            if _same(digest, known.digest) and self._is_usable(name, known, now):
+                found = name
+        return found
 
     def register(self, name: str, token: str, password: str) -> bool:
         """Register an account.
@@ -160,20 +181,16 @@ class Accounts:
         Raises:
             OSError: the account cannot be written; nothing was registered.
         """
-        known, digest = self.look().get(name), token_digest(token)
-        if not isinstance(known, AccountToken) or self.exists(name) or not _same(known.digest, digest):
+        known, digest = self._tokens.get(name), token_digest(token)
+        if known is None or name in self._kept or not _same(known.digest, digest):
             return False
         salt = secrets.token_bytes(_SALT_BYTES)
         made = _Registered(digest, salt.hex(), ITERATIONS, _derived(password, salt, ITERATIONS))
         self._write({**self._kept, name: made})
         return True
 
-    def _usable_tokens(self, now: Instant) -> dict[str, AccountToken]:
-        return {
-            name: token
-            for name, token in self.look().items()
-            if isinstance(token, AccountToken) and now <= token.ends_at and not self.exists(name)
-        }
+    def _is_usable(self, name: str, token: AccountToken, now: Instant) -> bool:
+        return name not in self._kept and now <= token.ends_at
 
     def _write(self, kept: dict[str, _Registered]) -> None:
         plain = {"version": VERSION, "accounts": {name: asdict(each) for name, each in kept.items()}}
@@ -194,34 +211,104 @@ class Accounts:
                 path=self._path,
             ) from error
 
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, password.encode("utf-8"), "sha256")
+
 
 def _derived(password: str, salt: bytes, iterations: int) -> str:
     return hashlib.pbkdf2_hmac("sha256", password.encode("utf-8", "surrogatepass"), salt, iterations).hex()
 
 
 def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+    return hmac.compare_digest(one, other)
 
 
-def _made_by(given: str | AccountToken | None) -> str | None:
-    """Return the token's digest of an account; empty for one of the launcher's, None for no account."""
-    return given.digest if isinstance(given, AccountToken) else None if given is None else ""
+class AccountLine:
+    """The server's end of the channel to its launcher.
 
-
-def give(path: Path, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
-    """Write all accounts and tokens for the server; a token of None is none.
-
-    Raises:
-        StorageFailed: the file cannot be written.
+    Args:
+        accounts: accounts to update.
+        descriptor: standard input, a socket of the launcher.
     """
-    plain = {name: asdict(token) for name, token in tokens.items() if token is not None}
-    with storing(path):
-        write_whole(path, json.dumps({**plain, **accounts}).encode(), private=True)
+
+    def __init__(self, accounts: Accounts, descriptor: int = 0) -> None:
+        self._accounts = accounts
+        self._descriptor = descriptor
+
+    async def open(self) -> asyncio.StreamReader:
+        """Take the first line, before anyone can log in; return the reader of later ones.
+
+        Raises:
+            ConfigurationError: the line is invalid.
+        """
+        lines, self._answers = await asyncio.open_connection(
+            sock=socket.socket(fileno=self._descriptor), limit=_LINE_MAX_BYTES
+        )
+        self._take(await lines.readline())
+        return lines
+
+    async def watch(self, lines: asyncio.StreamReader) -> None:
+        """Take later lines for as long as the launcher runs."""
+        while line := await lines.readline():
+            try:
+                self._take(line)
+            except ConfigurationError as error:
+                _log.error("%s", error)
+                self._answers.write(f"{error}\n".encode())
+
+    def _take(self, line: bytes) -> None:
+        try:
+            given = json.loads(line)
+        except ValueError:
+            given = None
+        passwords, tokens = _read_given(given)
+        self._accounts.add(passwords)
+        self._accounts.give_tokens(tokens)
+        self._answers.write(DONE)
 
 
-def _read_given(path: Path) -> Given:
+def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken | None]]:
+    """Return passwords and tokens of a line by name. The error does not quote the line, which may contain passwords."""
+    found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # invalid: neither a password nor a token
+    passwords = {name: value for name, value in found.items() if isinstance(value, str)}
     try:
-        found = json.loads(path.read_text("utf-8"))
-        return {name: each if isinstance(each, str) else AccountToken(**each) for name, each in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"the launcher's accounts cannot be read: {error}", path=path) from error
+        tokens = {
+            name: None if value is None else AccountToken(str(value["digest"]), int(value["ends_at"]))
+            for name, value in found.items()
+            if name not in passwords
+        }
+    except (TypeError, KeyError, ValueError):
+        expected = 'a JSON object {"name": VALUE}; VALUE is a password, {"digest": .., "ends_at": ..} or null'
+        raise ConfigurationError(f"invalid accounts: expected {expected}", key="accounts") from None
+    return passwords, tokens
+
+
+class AccountGiver:
+    """The launcher's end of the channel.
+
+    Args:
+        limit_s: timeout of an answer in seconds.
+
+    Attributes:
+        child: the server's end; the launcher closes it once the server has inherited it.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._own, self.child = socket.socketpair()
+        self._own.settimeout(limit_s)
+
+    def give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> str:
+        """Send accounts and tokens to the server and wait for its answer; return the problem, empty if none."""
+        plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
+        try:
+            self._own.sendall(json.dumps({**plain, **accounts}).encode() + b"\n")
+            answer = b""
+            while not answer.endswith(b"\n") and (read := self._own.recv(4096)):
+                answer += read
+        except OSError as error:
+            return str(error)
+        return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
+
+    def close(self) -> None:
+        self.child.close()
+        self._own.close()

@@ -1,7 +1,7 @@
 """The embedded XMPP server, which a market uses if its configuration names no other.
 
 It runs in a separate process (`ramp.servers.embedded_process`), listens on loopback only, and serves one machine. Its
-launcher gives it accounts, and tokens for registering further ones, in a file (`ramp.servers.accounts`).
+launcher sends it accounts and tokens for registering further ones over its standard input (`ramp.servers.accounts`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import ramp
+from ramp.errors import TransportError
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.servers.accounts import GIVEN, give
+from ramp.servers.accounts import AccountGiver
 from ramp.servers.certificate import ServerCertificate
-from ramp.servers.process import ServerProcess
+from ramp.servers.process import READY_LIMIT_S, ServerProcess
 
 
 class EmbeddedServer(ServerProcess):
@@ -28,13 +29,28 @@ class EmbeddedServer(ServerProcess):
     """
 
     kind = "embedded"
+    _giver: AccountGiver | None = None
+
+    def _input(self) -> int:
+        if self._giver is not None:
+            self._giver.close()
+        self._giver = AccountGiver(READY_LIMIT_S)
+        return self._giver.child.fileno()
+
+    def _launched(self) -> None:
+        assert self._giver is not None
+        self._giver.child.close()
+        # a problem here ends the server, and its log gives the reason
+        self._giver.give(self.accounts, self.tokens)
 
     def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
-        del accounts, tokens  # they are among the server's own
-        give(self.state_dir / GIVEN, self.accounts, self.tokens)
+        assert self._giver is not None
+        problem = self._giver.give(accounts, tokens)
+        if problem:
+            names = ", ".join((*accounts, *tokens))
+            raise TransportError(f"{self.kind}: cannot create or close the accounts {names}: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
-        self._give({}, {})
         command = [sys.executable, "-m", "ramp.servers.embedded_process", "--host", self.domain]
         command += ["--port", str(self.port), "--state", str(self.state_dir)]
         return [*command, "--certificates", str(certificate.certificate_file.parent)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import signal
 import socket
@@ -30,7 +29,7 @@ from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
-from ramp.servers.accounts import GIVEN, Accounts
+from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.embedded_registration import FEATURE, Registration
 from ramp.servers.embedded_router import Router
 from ramp.xmpp.quotas import Complaints
@@ -40,9 +39,6 @@ STANZA_MAX_BYTES: Final = 262_144
 
 PIECE_BYTES: Final = 16_384
 """Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
-
-LOOK_EVERY_S: Final = 1.0
-"""Seconds between two looks for closed accounts whose sessions must end."""
 
 _CLIENT: Final = "{jabber:client}"
 _STREAM: Final = "http://etherx.jabber.org/streams}stream"
@@ -315,7 +311,7 @@ class Connection(asyncio.Protocol):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the server in this process until SIGTERM or SIGINT.
+    """Run the server in this process until SIGTERM or SIGINT, with the accounts from standard input.
 
     Returns:
         Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts.
@@ -323,7 +319,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ramp.servers.embedded_process", description="Run the embedded XMPP server.")
     parser.add_argument("--host", default="localhost", help="XMPP domain of the agents (default: localhost)")
     parser.add_argument("--port", type=int, required=True, help="TCP port for clients, on 127.0.0.1")
-    parser.add_argument("--state", type=Path, required=True, help="directory of the accounts")
+    parser.add_argument("--state", type=Path, required=True, help="directory of registered accounts")
     parser.add_argument("--certificates", type=Path, required=True, help="directory of the server's certificate")
     options = parser.parse_args(arguments)
     log_to_stderr(logging.WARNING)
@@ -339,7 +335,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) -> None:
-    accounts = Accounts(domain, state_dir / GIVEN, state_dir / "registered.json")
+    accounts = Accounts(domain, state_dir / "registered.json")
+    line = AccountLine(accounts)
+    lines = await line.open()
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -347,13 +345,12 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
     context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
     router = Router(domain, accounts.exists)
     accounts.closed = router.hang_up
+    watching = loop.create_task(line.watch(lines))
     await loop.create_server(
         lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
     )
-    while not stop.is_set():
-        accounts.look()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), LOOK_EVERY_S)
+    await stop.wait()
+    watching.cancel()
 
 
 if __name__ == "__main__":

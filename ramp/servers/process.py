@@ -117,8 +117,8 @@ class ServerProcess(abc.ABC):
         port: TCP port for clients; None takes any free one and keeps it over restarts.
 
     Attributes:
-        accounts: passwords by local name, given to the server at each start.
-        tokens: tokens for registering accounts by local name, given to the server at each start.
+        accounts: passwords by local name, sent to the server at each start.
+        tokens: tokens for registering accounts by local name, sent to the server at each start.
     """
 
     kind: str
@@ -146,6 +146,13 @@ class ServerProcess(abc.ABC):
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ
+
+    def _input(self) -> int:
+        """Return the server's standard input: a descriptor, or one of subprocess's constants."""
+        return subprocess.DEVNULL
+
+    def _launched(self) -> None:  # noqa: B027 (optional hook)
+        """Handle the start of the process, which may not answer yet."""
 
     # -- interface -----------------------------------------------------------------------------------------------
 
@@ -261,13 +268,13 @@ class ServerProcess(abc.ABC):
 
     def _launch(self) -> None:
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        certificate = self.certificate
+        command = self._command(self.certificate)
         with self._locked_state() as lock, self.log_file.open("ab") as log:
             if self._listening():  # checked under the lock, because an earlier server may still be ending
                 raise TransportError(f"{self.kind}: port {self._port} of {self.host} is in use; choose another one")
             self._process = subprocess.Popen(
-                tied(self._command(certificate)),
-                stdin=subprocess.DEVNULL,
+                tied(command),
+                stdin=self._input(),
                 stdout=log,
                 stderr=log,
                 cwd=self.state_dir,
@@ -275,6 +282,7 @@ class ServerProcess(abc.ABC):
                 start_new_session=True,  # Ctrl-C reaches only the launcher, which stops the agents first
                 pass_fds=(lock,),  # the server holds the lock as long as it lives
             )
+        self._launched()
         (self.state_dir / "server.pid").write_text(f"{self._process.pid}\n")
 
     @contextlib.contextmanager

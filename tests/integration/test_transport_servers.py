@@ -121,8 +121,10 @@ def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
         "--state",
         str(tmp_path),
     ]
-    (tmp_path / "accounts.json").write_text('["bank"]')
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    own, child = socket.socketpair()
+    with own, child:
+        own.sendall(b'["bank"]\n')
+        done = subprocess.run(command, stdin=child, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "account" in done.stderr
     assert "Traceback" not in done.stderr
@@ -144,7 +146,7 @@ async def test_listens_on_loopback_only_and_on_one_port_only(shared):
 
 def test_files_are_in_the_state_directory_and_private(shared):
     names = {path.name for path in shared.state_dir.iterdir()}
-    assert {"accounts.json", "tls", "embedded.log", "server.lock", "server.pid"} <= names
+    assert {"tls", "embedded.log", "server.lock", "server.pid"} <= names
     assert shared.state_dir.stat().st_mode & 0o077 == 0
 
 

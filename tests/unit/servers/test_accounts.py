@@ -1,25 +1,23 @@
 """The embedded server's accounts: who may log in."""
 
+import asyncio
 import base64
+import socket
 
 import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import Accounts, give
+from ramp.servers.accounts import AccountLine, Accounts
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.prosody import ProsodyServer
 
 
 @pytest.fixture
-def given(tmp_path):
-    return tmp_path / "accounts.json"
-
-
-@pytest.fixture
-def accounts(tmp_path, given):
-    give(given, {"bank": "secret", "alice": "other"}, {})
-    return Accounts("localhost", given, tmp_path / "registered.json")
+def accounts(tmp_path):
+    accounts = Accounts("localhost", tmp_path / "registered.json")
+    accounts.add({"bank": "secret", "alice": "other"})
+    return accounts
 
 
 def plain(name, password="secret", acting_as=""):
@@ -69,38 +67,63 @@ def test_a_launcher_makes_no_account_of_a_bad_name(kind, tmp_path):
     assert server.accounts == server.tokens == {}
 
 
-def test_only_the_owner_reads_passwords(accounts, given):
-    assert given.stat().st_mode & 0o077 == 0
+def test_passwords_are_not_kept(accounts):
+    assert b"secret" not in b"".join(accounts._digests.values())
 
 
-def test_what_is_given_again_counts(accounts, given):
-    give(given, {"bank": "new"}, {"dora": AccountToken(token_digest("t"), 1000), "emil": None})
+def test_what_is_given_again_counts(accounts):
+    accounts.add({"bank": "new"})
     assert accounts.log_in("PLAIN", plain("bank")) is None
     assert accounts.log_in("PLAIN", plain("bank", "new")) == "bank"
-    assert accounts.log_in("PLAIN", plain("alice", "other")) is None
-    assert accounts.name_for("t", 1000) == "dora"
+
+
+def take(accounts, *lines):
+    """Give lines of accounts as the launcher does, and return the answers."""
+
+    async def taken(channel):
+        line = AccountLine(accounts, channel)
+        await line.watch(await line.open())
+
+    own, child = socket.socketpair()
+    with own:
+        own.sendall("".join(f"{line}\n" for line in lines).encode())
+        own.shutdown(socket.SHUT_WR)
+        asyncio.run(taken(child.detach()))
+        return own.recv(100_000).decode()
 
 
 @pytest.mark.parametrize(
-    "text",
+    "line",
     [
         "nonsense",
         '["bank"]',
         '{"bank": 7}',
         '{"dora": {"digest": "00"}}',
+        '{"dora": {"digest": "00", "ends_at": "soon"}}',
     ],
 )
-def test_a_file_that_gives_no_accounts_is_refused(tmp_path, given, text):
-    given.write_text(text)
-    with pytest.raises(ConfigurationError, match="launcher's accounts cannot be read"):
-        Accounts("localhost", given, tmp_path / "registered.json")
+def test_a_line_that_gives_no_accounts_is_refused(accounts, line):
+    with pytest.raises(ConfigurationError, match="account"):
+        take(accounts, line)
+    assert accounts.log_in("PLAIN", plain("bank")) == "bank"
 
 
-def test_of_a_name_the_last_word_holds(accounts, given):
+def test_a_line_gives_passwords_and_tokens(accounts):
+    token = f'{{"digest": "{token_digest("t")}", "ends_at": 1000}}'
+    answer = take(accounts, "{}", '{"bank": 7}', f'{{"alice": "new", "dora": {token}, "bank": null}}')
+    first, wrong, last = answer.splitlines()
+    assert (first, last) == ("ok", "ok")
+    assert "expected a JSON object" in wrong
+    assert accounts.log_in("PLAIN", plain("alice", "new")) == "alice"
+    assert accounts.log_in("PLAIN", plain("bank")) is None
+    assert accounts.name_for("t", 1000) == "dora"
+
+
+def test_of_a_name_the_last_word_holds(accounts):
     """A token closes an account that was given, a password one that was registered; who is inside is sent away."""
     closed = []
     accounts.closed = closed.append
-    give(given, {"bank": "secret"}, {"alice": AccountToken(token_digest("t"), 1000)})
+    accounts.give_tokens({"alice": AccountToken(token_digest("t"), 1000)})
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None
     assert not accounts.exists("alice")
     assert accounts.register("alice", "t", "her own")
@@ -108,10 +131,7 @@ def test_of_a_name_the_last_word_holds(accounts, given):
     assert accounts.log_in("PLAIN", plain("alice", "her own")) == "alice"
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None
     assert closed == ["alice"]
-    give(given, {"bank": "other", "alice": "given"}, {})
+    accounts.add({"alice": "given"})
     assert accounts.log_in("PLAIN", plain("alice", "her own")) is None
     assert accounts.log_in("PLAIN", plain("alice", "given")) == "alice"
     assert closed == ["alice", "alice"]
-    give(given, {"alice": "given"}, {})
-    accounts.look()
-    assert closed == ["alice", "alice", "bank"]

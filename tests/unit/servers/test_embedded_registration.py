@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import Accounts, give
+from ramp.servers.accounts import Accounts
 from ramp.servers.embedded_registration import REFUSALS_MAX, Registration
 
 END = 1_000_000
@@ -14,8 +14,9 @@ STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 
 @pytest.fixture
 def accounts(tmp_path):
-    give(tmp_path / "accounts.json", {}, {"dora": AccountToken(token_digest("good"), END)})
-    return Accounts("localhost", tmp_path / "accounts.json", tmp_path / "registered.json")
+    accounts = Accounts("localhost", tmp_path / "registered.json")
+    accounts.give_tokens({"dora": AccountToken(token_digest("good"), END)})
+    return accounts
 
 
 @pytest.fixture
@@ -127,9 +128,9 @@ def test_of_two_with_the_same_token_the_first_registers(client, accounts):
     assert accounts.is_password_of("dora", "hers")
 
 
-def test_one_that_is_taken_back_in_between_is_refused(client, accounts, tmp_path):
+def test_one_that_is_taken_back_in_between_is_refused(client, accounts):
     asks(client, preauth("good"))
-    give(tmp_path / "accounts.json", {}, {})
+    accounts.give_tokens({"dora": None})
     assert asks(client, query())[0] == "conflict"
     assert not accounts.exists("dora")
 

@@ -7,7 +7,7 @@ import pytest
 
 from ramp.errors import ConfigurationError, WrongVersion
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import Accounts, give
+from ramp.servers.accounts import Accounts
 
 END = 1_000_000
 
@@ -24,12 +24,9 @@ def accounts(path):
 
 def again(path, **tokens):
     """The accounts after a restart of the server, with what its launcher gives it then."""
-    given(path, **{name: AccountToken(token_digest(token), END) for name, token in tokens.items()})
-    return Accounts("localhost", path.with_name("accounts.json"), path)
-
-
-def given(path, **tokens):
-    give(path.with_name("accounts.json"), {}, tokens)
+    accounts = Accounts("localhost", path)
+    accounts.give_tokens({name: AccountToken(token_digest(token), END) for name, token in tokens.items()})
+    return accounts
 
 
 def test_a_token_is_for_one_name_until_its_end(accounts):
@@ -101,15 +98,16 @@ def test_equal_passwords_have_unequal_digests(accounts, path):
 
 def test_an_account_lives_as_long_as_its_token_is_the_one_given(accounts, path):
     accounts.register("dora", "good", "hers")
-    given(path, dora=AccountToken(token_digest("good"), 0))  # it has ended, and the account stays
+    accounts.give_tokens({"dora": AccountToken(token_digest("good"), 0)})  # it has ended, and the account stays
     assert accounts.is_password_of("dora", "hers")
-    given(path, dora=AccountToken(token_digest("newer"), END))
+    accounts.give_tokens({"dora": AccountToken(token_digest("newer"), END)})
     assert not accounts.exists("dora")
     assert not accounts.is_password_of("dora", "hers")
     assert accounts.register("dora", "newer", "again")
-    given(path, dora=None)
+    accounts.give_tokens({"dora": None})
     assert not accounts.exists("dora")
     assert accounts.name_for("newer", 0) is None
+    assert not again(path, dora="newer").exists("dora")
 
 
 def test_nobody_logs_in_to_an_account_that_the_launcher_does_not_know(accounts, path):
@@ -119,8 +117,8 @@ def test_nobody_logs_in_to_an_account_that_the_launcher_does_not_know(accounts, 
 
 
 def test_what_cannot_be_written_is_not_made(accounts, path):
-    path.mkdir()
-    with pytest.raises(IsADirectoryError):
+    path.parent.parent.joinpath("server").write_text("in the way")
+    with pytest.raises(FileExistsError):
         accounts.register("dora", "good", "hers")
     assert not accounts.exists("dora")
     assert accounts.name_for("good", 0) == "dora"
@@ -130,7 +128,7 @@ def test_a_file_of_another_version_is_refused(path):
     path.parent.mkdir()
     path.write_text('{"version": 2, "accounts": {}}')
     with pytest.raises(WrongVersion, match="wrong version of this list of registered accounts: got 2, expected 1"):
-        Accounts("localhost", path.with_name("accounts.json"), path)
+        Accounts("localhost", path)
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"version": 1}', '{"version": 1, "accounts": {"dora": {}}}'])
@@ -138,4 +136,4 @@ def test_a_damaged_file_is_told(path, damage):
     path.parent.mkdir()
     path.write_text(damage)
     with pytest.raises(ConfigurationError, match="accounts that were registered"):
-        Accounts("localhost", path.with_name("accounts.json"), path)
+        Accounts("localhost", path)
