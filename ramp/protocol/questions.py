@@ -206,7 +206,6 @@ class Question:
     def stop(self) -> None:
         """Wait for no answer any more."""
         self._retry.stop()
-        self._retry.limit = None
 
     def on_page(self, page: c.DirectoryListing | c.MarketOverview, now: Instant) -> list[Effect]:
         """Take a page of the answer, and ask for the next one unless it is the last; copies change nothing."""

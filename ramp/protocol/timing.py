@@ -154,7 +154,8 @@ class Retry:
         self.due = None
 
     def stop(self) -> None:
-        self.due = None
+        """Wait for no answer any more."""
+        self.due = self.limit = None
 
     def clock_set(self, by: Duration) -> None:
         self.due, self.limit, self.begun = moved(self.due, by), moved(self.limit, by), self.begun + by

@@ -261,23 +261,23 @@ def late_hold_undone(original: Any, participant: Participant, answer: Any) -> An
     return original(participant, answer)
 
 
-@replaces(Participant, "_on_held", "given_back", 21)
-def doubtful_hold_refused(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
+@replaces(Participant, "_in_doubt", "given_back", 21)
+def doubtful_hold_refused(original: Any, participant: Participant, doubt: MachineInDoubt, now: Instant) -> Any:
     """A hold in doubt is refused, and nothing is released."""
-    if participant.state is not ParticipantState.HOLDING or not isinstance(answer, MachineInDoubt):
-        return original(participant, answer, now)
-    effects = participant._not_held(RefusalCode.PLUGIN_FAILED, answer.reason, now)
+    if participant.state is not ParticipantState.HOLDING:
+        return original(participant, doubt, now)
+    effects = participant._not_reserved(RefusalCode.PLUGIN_FAILED, doubt.reason, now)
     return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
 
 
-@replaces(Participant, "_on_confirmed", "booked_before_said", 4)
-def doubt_taken_for_firm(original: Any, participant: Participant, answer: Any, now: Instant) -> Any:
+@replaces(Participant, "_in_doubt", "booked_before_said", 4)
+def doubt_taken_for_firm(original: Any, participant: Participant, doubt: MachineInDoubt, now: Instant) -> Any:
     """A confirmation in doubt passes for one that was done."""
-    if participant.state is ParticipantState.CONFIRMING and isinstance(answer, MachineInDoubt):
+    if participant.state is ParticipantState.CONFIRMING:
         slot = Slot(participant.offer.start, participant.offer.end, participant.offer.cores, 0.0)
         firm = Reservation(participant.offer.offer_id, participant.reservation_id, slot, True, None)
         return participant._firm(firm, now)
-    return original(participant, answer, now)
+    return original(participant, doubt, now)
 
 
 @replaces(KeptParticipants, "on_freed", "given_back", 4)

@@ -22,7 +22,7 @@ from ramp.protocol.agreement_terms import commitment_problem
 from ramp.protocol.events import MachineInDoubt, SlotConfirmed, SlotHeld, SlotLookedUp
 from ramp.protocol.progress import SlotLost
 from ramp.protocol.resource.participant_answers import ParticipantAnswers
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import ParticipantState
 
 S = ParticipantState
@@ -60,14 +60,12 @@ class Participant(ParticipantAnswers):
         self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
-        self._ask_at: Instant | None = None
 
     @property
     def deadline(self) -> Instant | None:
         """When to repeat a message or question, to end the hold, or to ask whether the sale still stands."""
-        if self.state in (S.HOLDING, S.HELD):  # a hold ends at its deadline whatever the machine says
-            return earliest(self._retry.due, self.until)
-        return self._ask_at if self.state is S.SOLD and self._retry.due is None else self._retry.due
+        # a hold ends at its deadline whatever the machine says
+        return earliest(self._retry.deadline, self.until if self.state in (S.HOLDING, S.HELD) else None)
 
     # -- entries -------------------------------------------------------------------------------------------------
 
@@ -75,22 +73,23 @@ class Participant(ParticipantAnswers):
         """Record the intention and ask the plug-in for the slot, unless the resource has sold its cores (`taken`)."""
         self._enter(S.HOLDING, "Acceptance")
         if taken:
-            return [fx.Persist(self._intended), *self._not_held(RefusalCode.SLOT_TAKEN, taken, now)]
+            return [fx.Persist(self._intended), *self._not_reserved(RefusalCode.SLOT_TAKEN, taken, now)]
         return [fx.Persist(self._intended), self._hold()]
 
     def replay(self, record: rc.Record) -> None:
-        if isinstance(record, rc.HoldMade):
-            self.reservation_id, self.until = record.reservation_id, record.until
-        elif isinstance(record, rc.AgreementReceived):
-            self.agreement = record.agreement
-        elif isinstance(record, rc.AgreementPaid):
-            self._paid = record.payment, record.payment_seal
-        elif isinstance(record, rc.ChangeReceived):
-            self.ending = record.signed
-        elif isinstance(record, rc.ChangeDropped):
-            self.ending = None
-        elif isinstance(record, rc.SlotReleased):
-            self.released = record
+        match record:
+            case rc.HoldMade(reservation_id=reservation_id, until=until):
+                self.reservation_id, self.until = reservation_id, until
+            case rc.AgreementReceived(agreement=agreement):
+                self.agreement = agreement
+            case rc.AgreementPaid(payment=payment, payment_seal=seal):
+                self._paid = payment, seal
+            case rc.ChangeReceived(signed=signed):
+                self.ending = signed
+            case rc.ChangeDropped():
+                self.ending = None
+            case rc.SlotReleased():
+                self.released = record
 
     def _recorded(self, record: rc.ParticipantRecord | rc.SoldChangeRecord) -> fx.Persist:
         """Take up a new record as after a restart."""
@@ -99,18 +98,15 @@ class Participant(ParticipantAnswers):
 
     def recover(self, now: Instant) -> list[fx.Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
+        over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
         if self.released is not None:
             self._resume(S.RELEASED)
             # an earlier request may still reach the machine, unless the slot is over
-            over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
             return [fx.ReleaseSlot(self.offer.offer_id)] if now < over else []
-        if self._paid is not None and self.ending is not None:
-            self._resume(S.ENDING)
-            return [self._request(now)]
         if self._paid is not None:
-            self._resume(S.SOLD)
+            self._resume(S.SOLD if self.ending is None else S.ENDING)
             # the bank may have refunded on the buyer's word while this agent was away
-            return [self._request(now)] if now < max(self.offer.end, self.size[1]) else []
+            return [self._request(now)] if self.ending is not None or now < over else []
         if self.agreement is not None:
             self._resume(S.CONFIRMING)
             return [fx.ConfirmSlot(self.offer.offer_id)]
@@ -145,39 +141,22 @@ class Participant(ParticipantAnswers):
         self._retry.clock_set(by)
         self._time_promised += by
         self.until = min(self._dated, self._time_promised)
-        self._ask_at = moved(self._ask_at, by)  # the bank says then whether the slot has begun
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
     def on_answer(self, event: SlotHeld | SlotConfirmed | SlotLookedUp, now: Instant) -> list[fx.Effect]:
         """Take the machine's answer about the slot."""
-        match event:
-            case SlotHeld():
-                return self._on_held(event.answer, now)
-            case SlotConfirmed():
-                return self._on_confirmed(event.answer, now)
-            case SlotLookedUp():
-                return self._on_looked_up(event.answer, now)
-
-    def _on_held(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
-        """Vote after the plug-in's answer, or look the slot up."""
-        if self.state is not S.HOLDING:
-            return self._late(answer)
-        if isinstance(answer, MachineInDoubt):
-            return self._in_doubt(answer, now)
-        if isinstance(answer, Refusal):
-            return self._not_held(answer.code, answer.detail, now)
-        return self._held(answer, now)
-
-    def _on_confirmed(self, answer: Reservation | Refusal | MachineInDoubt, now: Instant) -> list[fx.Effect]:
-        """Turn to the bank after the plug-in's answer, give up, or look the slot up."""
-        if self.state is not S.CONFIRMING:
-            return self._late(answer)
-        if isinstance(answer, MachineInDoubt):
-            return self._in_doubt(answer, now)
-        if isinstance(answer, Refusal):
-            return self._not_firm(answer.code, answer.detail, now)
-        return self._firm(answer, now)
+        if isinstance(event, SlotLookedUp):
+            return self._on_looked_up(event.answer, now)
+        if self.state is not (S.HOLDING if isinstance(event, SlotHeld) else S.CONFIRMING):
+            return self._late(event.answer)
+        match event.answer:
+            case MachineInDoubt() as doubt:
+                return self._in_doubt(doubt, now)
+            case Refusal(code=code, detail=detail):
+                return self._not_reserved(code, detail, now)
+            case Reservation() as reservation:
+                return self._reserved(reservation, now)
 
     def _late(self, answer: Reservation | Refusal | MachineInDoubt) -> list[fx.Effect]:
         """Handle a late answer: after a release, release the slot again.
@@ -198,22 +177,21 @@ class Participant(ParticipantAnswers):
             return []
         if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than the doubt
             return self._look_up_later(now)
-        gone = "the machine failed and holds no slot"
-        if self.state is S.HOLDING:
-            if answer is None and self._transient:
-                return [self._hold()]
-            if answer is None:
-                return self._not_held(RefusalCode.PLUGIN_FAILED, gone, now)
-            return self._held(answer, now)
+        if answer is not None and (self.state is S.HOLDING or answer.firm):
+            return self._reserved(answer, now)
+        if self.state is S.HOLDING and self._transient:
+            return [self._hold()]
         if answer is None:
-            return self._not_firm(RefusalCode.PLUGIN_FAILED, gone, now)
-        if answer.firm:
-            return self._firm(answer, now)
+            return self._not_reserved(RefusalCode.PLUGIN_FAILED, "the machine failed and holds no slot", now)
         if self._transient or (self._transient is None and not self._repeated):
             self._repeated = self._transient is None
             return [fx.ConfirmSlot(self.offer.offer_id)]
         detail = "the machine failed and has not confirmed the slot"
-        return self._not_firm(RefusalCode.PLUGIN_FAILED, detail, now)
+        return self._not_reserved(RefusalCode.PLUGIN_FAILED, detail, now)
+
+    def _reserved(self, reservation: Reservation, now: Instant) -> list[fx.Effect]:
+        """Vote yes about the held slot, or turn to the bank about the firm one."""
+        return self._held(reservation, now) if self.state is S.HOLDING else self._firm(reservation, now)
 
     def _held(self, reservation: Reservation, now: Instant) -> list[fx.Effect]:
         self._enter(S.HELD, SEEN)
@@ -222,9 +200,11 @@ class Participant(ParticipantAnswers):
         made = rc.HoldMade(self.offer.offer_id, reservation.reservation_id, self.until, now)
         return [self._recorded(made), self._agree(now)]
 
-    def _not_held(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
-        """Vote no; if the slot was taken, ask the machine for its next one first."""
+    def _not_reserved(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
+        """Report that an agreed slot failed, or vote no; if it was taken, ask the machine for its next one first."""
         effects = self._release(code, detail, SEEN, now)
+        if self.agreement is not None:
+            return [*effects, self._failure(), self._failure_to_bank()]
         if code is not RefusalCode.SLOT_TAKEN or self._intended.rule or self.offer.in_queue:
             return [*effects, self._refuse()]
         self._asks_for_next = True
@@ -246,16 +226,12 @@ class Participant(ParticipantAnswers):
     def _on_queue_seen(self, answer: Reservation | MachineInDoubt | None, now: Instant) -> list[fx.Effect]:
         """Request payment when the queued job has started; ask the bank after its deadline."""
         if answer is None:
-            return self._not_firm(RefusalCode.NOT_DELIVERED, "the job ended without starting", now)
+            return self._not_reserved(RefusalCode.NOT_DELIVERED, "the job ended without starting", now)
         if isinstance(answer, Reservation) and answer.started_at is not None:
             self._enter(S.SETTLING, SEEN)
             return [self._request(now)]
         self._retry.again(now)
         return [self._to_bank()] if now >= self.agreed.valid_until else []
-
-    def _not_firm(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
-        effects = self._release(code, detail, SEEN, now)
-        return [*effects, self._failure(), self._failure_to_bank()]
 
     def _in_doubt(self, doubt: MachineInDoubt, now: Instant) -> list[fx.Effect]:
         """Look the slot up until the machine answers: at once after a permanent failure, else after a pause.
@@ -314,11 +290,14 @@ class Participant(ParticipantAnswers):
         """
         signed = commitment.agreement
         assert isinstance(signed.body, Agreement)
-        self._check_signer(signed, signed.body.user)
+        self.check_signer(signed)
         if self.state is S.RELEASED:
             accepted = self.agreement is not None and self.agreed.agreement_id == signed.body.agreement_id
             return [self._failure() if accepted else self._refuse()]
-        problem = self._problem(commitment)
+        sold = self.agreement is not None and signed.body.agreement_id != self.agreed.agreement_id
+        held, parties = (self.offer, self.unit, self.reservation_id), (self.user, self._resource, self._bank)
+        problem = "the slot is already sold under another agreement" if sold else ""
+        problem = problem or commitment_problem(commitment, held, parties)
         if problem:  # no signed failure, which would refund a later sale under this agreement id
             return [self._refuse_for(RefusalCode.BAD_AGREEMENT, problem)]
         if unfair := agreed_price_problem(signed.body, self.unit, self._intended.rule):
@@ -403,36 +382,18 @@ class Participant(ParticipantAnswers):
         """
         self._retry.stop()
         left = self.offer.start - seal.signed_at
-        self._ask_at = max(self.offer.start, now + left) if left > 0 else None
+        self._retry.limit = max(self.offer.start, now + left) if left > 0 else None
 
     # -- common --------------------------------------------------------------------------------------------------
 
-    def _check_signer(self, signed: Signed, named: str) -> None:
-        if signed.signers != (self.user,) or named != self.user:
+    def check_signer(self, signed: Signed) -> None:
+        """Raise `RemoteProtocolError` unless the buyer is the only signer of its document."""
+        if signed.signers != (self.user,) or signed.body.user != self.user:
             raise RemoteProtocolError("the document must be signed by the buyer only")
-
-    def _problem(self, commitment: c.Commitment) -> str:
-        if self.agreement is not None and commitment.agreement.body.agreement_id != self.agreed.agreement_id:
-            return "the slot is already sold under another agreement"
-        held, parties = (self.offer, self.unit, self.reservation_id), (self.user, self._resource, self._bank)
-        return commitment_problem(commitment, held, parties)
 
     def _request(self, now: Instant) -> fx.Send:
         self._retry.begin(now)
         return self._to_bank()
-
-    def _to_bank(self) -> fx.Send:
-        """Return the present question to the bank: payment, refund, or state of the sale."""
-        if self.state is S.ENDING and self.failed:
-            return self._failure_to_bank()
-        asked: Signed | c.PaymentQuery = c.PaymentQuery(self.agreed.agreement_id)
-        if self.state is S.SETTLING:
-            assert self.agreement is not None
-            asked = self.agreement
-        elif self.state is S.ENDING:
-            assert self.ending is not None
-            asked = self.ending
-        return self._ask_bank(asked)
 
     def _release(
         self,

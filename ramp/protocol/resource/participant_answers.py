@@ -126,9 +126,14 @@ class ParticipantAnswers(StateMachine[ParticipantState]):
         failure = self._failure().message
         return Send(replace(failure, receiver=self.agreed.bank, in_reply_to=""))
 
-    def _ask_bank(self, asked: Signed | c.PaymentQuery) -> Send:
-        performative = Performative.QUERY_REF if isinstance(asked, c.PaymentQuery) else Performative.REQUEST
+    def _to_bank(self) -> Send:
+        """Return the present question to the bank: payment, refund, or state of the sale."""
+        if self.state is ParticipantState.ENDING and self.failed:
+            return self._failure_to_bank()
+        documents = {ParticipantState.SETTLING: self.agreement, ParticipantState.ENDING: self.ending}
         to, name = self.agreed.bank, self.agreed.agreement_id
+        asked: c.Content = documents.get(self.state) or c.PaymentQuery(name)
+        performative = Performative.QUERY_REF if isinstance(asked, c.PaymentQuery) else Performative.REQUEST
         return Send(Message(performative, self._resource, to, self.conversation_id, asked, reply_with=name))
 
     def _hold_cancelled(self) -> Send:

@@ -24,7 +24,7 @@ from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send, cancel_hold
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import BoughtUnit
-from ramp.protocol.timing import Pace, Retry, earliest, moved
+from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import CONFIRMATION, ConfirmationState
 from ramp.protocol.user.confirmed_unit import ConfirmedUnit, UnitStage, checked_failure
 
@@ -81,8 +81,6 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[c.FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
-        self._asked_at: Instant = 0
-        self._limit: Instant | None = None
         self._reason = ""
         self._blamed: frozenset[str] = frozenset()
 
@@ -105,15 +103,13 @@ class Confirmation(StateMachine[ConfirmationState]):
         """When to call `tick` next, or None."""
         if self.state is S.ENDED:
             return None
-        return earliest(self._limit, self._to_bank.due, *(unit.retry.due for unit in self._units.values()))
+        return earliest(self._to_bank.deadline, *(unit.retry.due for unit in self._units.values()))
 
     def start(self, now: Instant) -> list[Effect]:
         """Record the agreements, then ask the bank for its vote."""
         self._enter(S.RESERVING, "start")
-        self._asked_at = now
-        margin = self._pace.timing.decision_margin
-        self._limit = self._held_until - margin  # there is only one bank, so it may take as long as the holds last
-        self._to_bank.begin(now)
+        # there is only one bank, so it may take as long as the holds last
+        self._to_bank.begin(now, self._held_until - self._pace.timing.decision_margin)
         asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
         return [Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())]
 
@@ -196,7 +192,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def tick(self, now: Instant) -> list[Effect]:
         """Repeat messages, or void the order if it takes too long."""
         effects: list[Effect] = []
-        if self._limit is not None and now >= self._limit:
+        if self._to_bank.is_over(now):
             if self.state is S.RESERVING:
                 effects = [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
             else:
@@ -217,14 +213,12 @@ class Confirmation(StateMachine[ConfirmationState]):
         for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
             retry.clock_set(by)
         self._held_until += by
-        self._asked_at += by
-        self._limit = moved(self._limit, by)
 
     def holds_end(self, at: Instant | None) -> None:
         """Shorten the wait if a repeated vote says that a hold ends sooner."""
         if self.state is S.RESERVING and at is not None and at < self._held_until:
             self._held_until = at
-            self._limit = at - self._pace.timing.decision_margin
+            self._to_bank.limit = at - self._pace.timing.decision_margin
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
@@ -285,7 +279,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             raise RemoteProtocolError("the bank's vote is for another order")
         self._to_bank.answered(now)
         margin = self._pace.timing.decision_margin
-        if min(self._held_until, self._asked_at + vote.valid_for) < now + margin:
+        if min(self._held_until, self._to_bank.begun + vote.valid_for) < now + margin:
             reason = "a hold or the reserved money was about to expire before all had voted"
             return [*self._cancel_holds(), *self._void(reason, "FundsReserved", now)]
         self._enter(S.CONFIRMING, "FundsReserved")
@@ -328,7 +322,6 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _ask_to_void(self, reason: str, now: Instant) -> list[Effect]:
         self._reason = reason
-        self._limit = None
         for unit in self._units.values():
             unit.retry.stop()
         self._to_bank.begin(now)
@@ -351,7 +344,7 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _confirm_all(self, now: Instant) -> list[Effect]:
         assert self._vote is not None
-        self._limit = now + self._pace.patience(self._pace.timing.confirm_limit)
+        self._to_bank.limit = now + self._pace.patience(self._pace.timing.confirm_limit)
         effects: list[Effect] = []
         for unit in self._units.values():
             if unit.stage is not UnitStage.SETTLED:
@@ -368,7 +361,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         unit.stage = UnitStage.CONFIRMED
         unit.retry.heard(now)
         if self._waits:  # the bank refunds by itself after the deadline; ask if nothing arrives
-            self._limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
+            self._to_bank.limit = self.valid_until + self._pace.patience(self._pace.timing.confirm_limit)
         return [unit.advanced()]
 
     def _on_failure(self, unit: ConfirmedUnit, failure: Signed, now: Instant) -> list[Effect]:

@@ -68,7 +68,6 @@ class _Ballot:
     retry: Retry
     index: int = 0
     instead: int = 0
-    asked_at: Instant = 0
     held: HeldUnit | None = None
     lost: bool = False
 
@@ -195,7 +194,6 @@ class Voting(StateMachine[VotingState]):
     def clock_set(self, by: Duration) -> None:
         for ballot in self._ballots.values():
             ballot.retry.clock_set(by)
-            ballot.asked_at += by
             if ballot.held is not None:
                 ballot.held = replace(ballot.held, held_until=ballot.held.held_until + by)
         for cancelling in self._cancelling.values():
@@ -220,7 +218,6 @@ class Voting(StateMachine[VotingState]):
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _ask(self, ballot: _Ballot, now: Instant) -> list[Effect]:
-        ballot.asked_at = now
         ballot.retry.begin(now, now + self._pace.vote_limit)
         asked = UnitAdvanced(self.conversation_id, ballot.number, ballot.offer.resource, "asking")
         return [
@@ -270,7 +267,7 @@ class Voting(StateMachine[VotingState]):
         if ballot.held is not None:  # a repeated vote: the clock of the resource may have been set
             ballot.held = replace(ballot.held, held_until=min(ballot.held.held_until, now + granted.hold_for))
             return []
-        held_until = ballot.asked_at + granted.hold_for  # counted from the question, as the answer may be late
+        held_until = ballot.retry.begun + granted.hold_for  # counted from the question, as the answer may be late
         ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)
         ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)

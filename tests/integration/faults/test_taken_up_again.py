@@ -26,7 +26,7 @@ from tests.integration.faults.one_process import CONFIG, OneProcess, in_one_proc
 BUGS: dict[str, tuple[type, str]] = {
     "user, a vote of the bank or proof of a resource": (Confirmation, "handle"),
     "resource, an acceptance": (Participant, "start"),
-    "resource, the plug-in's answer": (Participant, "_on_held"),
+    "resource, the plug-in's answer": (Participant, "on_answer"),
     "resource, a commitment": (Participant, "on_commitment"),
     "resource, the bank's answer": (Participant, "on_bank"),
 }

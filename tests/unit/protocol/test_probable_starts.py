@@ -114,8 +114,8 @@ class Market:
 def test_a_buyer_who_waits_for_a_start_asks_the_bank_after_the_deadline() -> None:
     confirmation = Market().world.users["alice"].purchases["r1"].confirmation
     assert confirmation is not None
-    assert confirmation._limit is not None
-    assert confirmation._limit > confirmation.valid_until
+    assert confirmation._to_bank.limit is not None
+    assert confirmation._to_bank.limit > confirmation.valid_until
 
 
 def test_a_job_that_has_started_is_not_taken_back() -> None:

@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
-from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message
 from ramp.model.agreement import Signed
 from ramp.model.instant import Duration, Instant
@@ -196,8 +195,7 @@ class KeptParticipants:
         participant = self.participants.get(body.offer_id)
         if participant is None or participant.agreement is None:
             return [refused(message, body, "unknown_agreement", "no slot is sold for this offer")]
-        if signed.signers != (participant.user,) or body.user != participant.user:
-            raise RemoteProtocolError("the document must be signed by the buyer only")
+        participant.check_signer(signed)
         if body.agreement_id != participant.agreed.agreement_id:
             return [refused(message, body, "unknown_agreement", "the slot is sold under another agreement")]
         if body.is_terminal:

@@ -293,7 +293,7 @@ class BuyerChange(StateMachine[BuyerChangeState]):
     def _end(self, stimulus: str, seal: Seal, now: Instant, refund: int = 0) -> None:
         self._enter(S.ENDED, stimulus)
         self._retry.answered(now)
-        self._retry.limit = None
+        self._retry.stop()
         done = stimulus == POSTED
         self.outcomes = tuple((self._outcome(body, refund, done=done), seal) for body in self.changes)
 
