@@ -39,7 +39,7 @@ from ramp.protocol.rules.shipped.second_price import SecondPrice
 from ramp.protocol.timing import Retry, moved
 from ramp.protocol.transition_tables import ParticipantState, SellerChangeState
 from ramp.protocol.user.auction import Auction
-from ramp.protocol.user.changing.desk import Changes
+from ramp.protocol.user.changing.history import History
 from ramp.protocol.user.voting import Voting
 from ramp.runtime.host import Host
 from simulation.market.book import BookRecords
@@ -394,14 +394,14 @@ def rebates_refunded_again(_: Any, payment: Any, __: object) -> Any:
     return payment.amount
 
 
-@replaces(Changes, "_replayed", "amended_once", 10, resized=True)
-def changes_forgotten(original: Any, changes: Changes, records: Sequence[rc.Record]) -> Any:
+@replaces(History, "replay", "amended_once", 10, resized=True)
+def changes_forgotten(original: Any, history: History, records: Sequence[rc.Record]) -> Any:
     """A user that restarts knows nothing of what was posted before."""
     ended = [
         replace(each, outcome=replace(each.outcome, done=False)) if isinstance(each, rc.ChangeConcluded) else each
         for each in records
     ]
-    return original(changes, ended)
+    return original(history, ended)
 
 
 @planted("amended_once", 4, resized=True)

@@ -19,17 +19,25 @@ from ramp.model.money import credits_text
 from ramp.model.offer import RefusalCode
 from ramp.model.ports import IdSource
 from ramp.model.seal import Role, Seal
+from ramp.model.sizes import amended
 from ramp.protocol import records as rc
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
 from ramp.protocol.events import AgreementResized
-from ramp.protocol.outcome import ALREADY_CANCELLED, REFUND_ORDERED, ChangeOutcome
+from ramp.protocol.outcome import ALREADY_CANCELLED, QUOTED, REFUND_ORDERED, ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
 from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, check_proof
 from ramp.protocol.user.changing.history import History
-from ramp.protocol.user.changing.resizes import NOT_ACTIVE, PriceInquiry, Resizes
+from ramp.protocol.user.changing.resizes import (
+    PriceInquiry,
+    growth_problem,
+    not_done,
+    quoted,
+    reduction,
+    wanted_size,
+)
 from ramp.protocol.user.confirmed_unit import checked_failure
 
 AGENT_FAILED = "agent_failed"
@@ -37,6 +45,14 @@ AGENT_FAILED = "agent_failed"
 
 FAILED_BEFORE = "the user agent failed before it was proposed"
 
+NOT_ACTIVE = "not_active"
+"""Code of a change of an agreement that is not active."""
+
+NOT_TOGETHER = "not_together"
+"""Code of resizes that one order cannot pay."""
+
+ANOTHER_OPEN = "another_open"
+"""Code of a resize while another is open."""
 
 OpenChange = BuyerChange | PriceInquiry
 
@@ -67,20 +83,11 @@ class Changes:
         self._agreements = agreements
         self._standing = standing
         self._pace = pace
+        self._ids = ids
         self._open: Conversations[OpenChange] = Conversations(
             registry, lambda change: change.agreement_ids[0], self._followed
         )  # by the key of the first change
         self._found_at: dict[str, str] = {}  # key of the conversation of each open change, by the change's key
-        self._resizes = Resizes(
-            agreements,
-            self.history,
-            standing=standing,
-            is_open=self.__contains__,
-            inquire=lambda inquiry, now: self._opened(inquiry, partial(inquiry.start, now), now),
-            propose=self._propose,
-            pace=pace,
-            ids=ids,
-        )
 
     def __contains__(self, agreement_id: str) -> bool:
         """Whether a change is open, or its price is being asked."""
@@ -112,7 +119,7 @@ class Changes:
 
     def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume open changes after a restart; the agreements must be known."""
-        return self._taken_up(self._replayed(records).values(), now)
+        return self._taken_up(self.history.replay(records).values(), now)
 
     def _taken_up(self, waiting: Iterable[rc.ChangeProposed], now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -125,7 +132,7 @@ class Changes:
             on_record = ({body.order_id for body in self.history.proposed(each)} for each in wanted)
             if not all(order_id in ids for ids in on_record):  # the agent failed before, so nothing was sent
                 failed = [each.signed.body.agreement_id for each in lines]
-                effects += self._resizes.none_done(failed, AGENT_FAILED, FAILED_BEFORE)
+                effects += self._none_done(failed, AGENT_FAILED, FAILED_BEFORE)
             else:
                 effects += self._begin(lines, now, on_record=True)
         return effects
@@ -134,7 +141,7 @@ class Changes:
         """Resume the changes of one agreement after a bug in them."""
         lost = self._changes_of(agreement_id)
         self.rest(agreement_id)
-        waiting = self._replayed(records)
+        waiting = self.history.replay(records)
         effects: list[Effect] = []
         for change in lost:
             if change.keys[0] not in waiting and not change.outcomes:
@@ -151,7 +158,7 @@ class Changes:
         """Report a change that a bug ended before it was on record."""
         ends = change.is_terminal
         detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
-        return self._resizes.none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
+        return self._none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
 
     def rest(self, agreement_id: str) -> None:
         """Suspend the changes of an agreement until the next start."""
@@ -163,19 +170,6 @@ class Changes:
         for agreement_id in agreement_ids:
             self.rest(agreement_id)
             self.history.forget(agreement_id)
-
-    def _replayed(self, records: Sequence[rc.Record]) -> dict[str, rc.ChangeProposed]:
-        """Replay all records; return the open changes by key."""
-        waiting: dict[str, rc.ChangeProposed] = {}
-        for record in records:
-            match record:
-                case rc.ChangeProposed(signed):
-                    self.history.propose(signed.change)
-                    waiting[signed.change.key] = record
-                case rc.ChangeConcluded(outcome):
-                    waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
-                    self.history.note(outcome)
-        return {key: each for key, each in waiting.items() if each.signed.body.agreement_id in self._agreements}
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -198,7 +192,7 @@ class Changes:
             again = ChangeOutcome(agreement_id, TERMINAL, True, code=ALREADY_CANCELLED, detail=detail, ends=True)
             return [Report(ChangeEnded(again))]
         detail = f"only an active agreement can be cancelled; {agreement_id} is {standing or 'unknown'}"
-        return self._resizes.none_done([agreement_id], NOT_ACTIVE, detail, ends=True)
+        return self._none_done([agreement_id], NOT_ACTIVE, detail, ends=True)
 
     def claim(self, failure: Signed, now: Instant) -> list[Effect]:
         """Claim a refund for a failure that a paid resource has signed.
@@ -214,7 +208,58 @@ class Changes:
 
     def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
         """Resize active slots, or quote the refund or cost."""
-        return self._resizes.resize(wish, now)
+        ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
+        for each in ids:
+            problem = self._standing_problem(each) or amended.number_problem(len(self.history.posted(each)))
+            if problem is not None:
+                return self._none_done(ids, *problem)
+        wanted = [wanted_size(wish, self._agreements[each], self.history) for each in ids]
+        grows = all(amended.is_growth(each.state, each.cores, each.until) for each in wanted)
+        banks = {each.agreement.bank for each in wanted}
+        if len(ids) > 1 and (not grows or len(banks) > 1):
+            detail = "changes can be paid together only if each one adds and all use one bank"
+            return self._none_done(ids, NOT_TOGETHER, detail)
+        if grows:
+            problem = next(filter(None, map(growth_problem, wanted)), None)
+            if problem is not None:
+                return self._none_done(ids, *problem)
+            inquiry = PriceInquiry(wanted, wish.max_cost, self._pace, quote_only=wish.quote_only)
+            return self._opened(inquiry, partial(inquiry.start, now), now)
+        (smaller,) = wanted
+        if smaller.cores > smaller.state.cores or smaller.until > smaller.state.until:
+            return self._none_done(ids, *amended.mixed_problem(smaller.state))
+        body = reduction(smaller, self._pace.timing, now)
+        problem = amended.change_problem(smaller.agreement, smaller.state, body)
+        if problem is not None:
+            return self._none_done(ids, *problem)
+        return [quoted(body)] if wish.quote_only else self._propose([body], now)
+
+    def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
+        standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
+        if standing != "active":
+            return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
+        if agreement_id in self:
+            return ANOTHER_OPEN, f"{agreement_id} is already being changed; wait until that change ends"
+        return None
+
+    def _inquired(self, inquiry: PriceInquiry, now: Instant) -> list[Effect]:
+        """Report an inquiry that has failed, or propose what every seller has named a price for."""
+        gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
+        if inquiry.is_answered and gone:
+            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} now"
+            inquiry.failure = inquiry.failure or (NOT_ACTIVE, what)
+        bodies: list[ContractChange] = []
+        if inquiry.is_answered and inquiry.failure is None:
+            bodies = inquiry.drawn_up(QUOTED if inquiry.quote_only else self._ids.new("order"), now)
+        if inquiry.failure is not None:
+            return [not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
+        return [quoted(body) for body in bodies] if inquiry.quote_only else self._propose(bodies, now)
+
+    def _none_done(self, agreement_ids: Sequence[str], code: str, detail: str, *, ends: bool = False) -> list[Effect]:
+        """Report that nothing was proposed for agreements, and why."""
+        known = [each for each in agreement_ids if code != NOT_ACTIVE and each in self._agreements]
+        states = {each: self.history.state(each) for each in known}
+        return [not_done(each, states.get(each), code, detail, ends=ends) for each in agreement_ids]
 
     def _propose(self, bodies: Sequence[ContractChange], now: Instant) -> list[Effect]:
         """Record and propose changes; all of one order are recorded before any is proposed."""
@@ -315,7 +360,7 @@ class Changes:
             if not change.is_over:
                 return effects
             self._close(change)
-            return self._resizes.inquired(change, now)
+            return self._inquired(change, now)
         if not change.outcomes:
             return effects
         self._close(change)

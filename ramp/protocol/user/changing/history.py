@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ramp.model.agreement import Agreement, ContractChange
+from ramp.model.agreement import Agreement, ContractChange, change_key
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import SlotState, after, first_state
 from ramp.protocol.outcome import ChangeOutcome
+from ramp.protocol.records import ChangeConcluded, ChangeProposed, Record
 
 
 class History:
@@ -27,6 +28,19 @@ class History:
         self._proposed: dict[str, dict[int, ContractChange]] = {}
         self._posted: dict[str, list[ContractChange]] = {}
         self._states: dict[str, tuple[int, SlotState]] = {}  # with the number of changes it includes
+
+    def replay(self, records: Sequence[Record]) -> dict[str, ChangeProposed]:
+        """Replay a journal; return the open changes by key."""
+        waiting: dict[str, ChangeProposed] = {}
+        for record in records:
+            match record:
+                case ChangeProposed(signed):
+                    self.propose(signed.change)
+                    waiting[signed.change.key] = record
+                case ChangeConcluded(outcome):
+                    waiting.pop(change_key(outcome.agreement_id, outcome.number), None)
+                    self.note(outcome)
+        return {key: each for key, each in waiting.items() if each.signed.body.agreement_id in self._agreements}
 
     def propose(self, body: ContractChange) -> None:
         """Remember a proposed change of size; the end of an agreement counts once it is posted."""

@@ -1,4 +1,4 @@
-"""The owner's wishes for other sizes of slots: checked, drawn up, and asked for their prices.
+"""The owner's wishes for other sizes of slots: drawn up, and asked for their prices.
 
 A smaller size is proposed at once. For a larger one the sellers are asked for their prices first, and all slots of a
 command are then paid by one order. A price inquiry binds no party, and a restart forgets it.
@@ -6,7 +6,7 @@ command are then paid by one order. A price inquiry binds no party, and a restar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,6 @@ from ramp.model.agreement import Agreement, ContractChange, change_key
 from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused, Content
 from ramp.model.instant import Duration, Instant
 from ramp.model.money import credits_text
-from ramp.model.ports import IdSource
 from ramp.model.seal import Role
 from ramp.model.sizes import amended
 from ramp.model.sizes.moldable import price_with
@@ -24,18 +23,8 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retry, Timing
 from ramp.protocol.user.changing.history import History
-
-NOT_ACTIVE = "not_active"
-"""Code of a change of an agreement that is not active."""
-
-NOT_TOGETHER = "not_together"
-"""Code of resizes that one order cannot pay."""
-
-ANOTHER_OPEN = "another_open"
-"""Code of a resize while another is open."""
-
 
 TOO_EXPENSIVE = "too_expensive"
 """Code of a resize above the owner's maximum cost."""
@@ -217,136 +206,44 @@ def proposal(wanted: Wanted, issued_at: Instant, effective_at: Instant, valid_un
     )
 
 
-class Resizes:
-    """The commands of one user to change sizes, until they are proposed.
-
-    Args:
-        agreements: the user's agreements by id.
-        history: of the user's changes.
-        standing: returns an agreement's state (`UserParty.agreement_state`).
-        is_open: whether a change of an agreement is open, or its price is being asked.
-        inquire: asks sellers for their prices.
-        propose: records and proposes changes.
-        pace: of the user.
-        ids: source of order ids.
-    """
-
-    def __init__(
-        self,
-        agreements: Mapping[str, Agreement],
-        history: History,
-        *,
-        standing: Callable[[str], str],
-        is_open: Callable[[str], bool],
-        inquire: Callable[[PriceInquiry, Instant], list[Effect]],
-        propose: Callable[[Sequence[ContractChange], Instant], list[Effect]],
-        pace: Pace,
-        ids: IdSource,
-    ) -> None:
-        self._agreements = agreements
-        self._history = history
-        self._standing = standing
-        self._is_open = is_open
-        self._inquire = inquire
-        self._propose = propose
-        self._pace = pace
-        self._ids = ids
-
-    # -- commands ------------------------------------------------------------------------------------------------
-
-    def resize(self, wish: AgreementResized, now: Instant) -> list[Effect]:
-        """Resize active slots, or quote the refund or cost."""
-        ids = tuple(dict.fromkeys((wish.agreement_id, *wish.together)))
-        for each in ids:
-            problem = self._standing_problem(each) or amended.number_problem(len(self._history.posted(each)))
-            if problem is not None:
-                return self.none_done(ids, *problem)
-        wanted = [self._wanted(each, wish) for each in ids]
-        grows = all(amended.is_growth(each.state, each.cores, each.until) for each in wanted)
-        banks = {each.agreement.bank for each in wanted}
-        if len(ids) > 1 and (not grows or len(banks) > 1):
-            detail = "changes can be paid together only if each one adds and all use one bank"
-            return self.none_done(ids, NOT_TOGETHER, detail)
-        if grows:
-            return self._grow(wanted, wish.max_cost, now, quote_only=wish.quote_only)
-        return self._shrink(wanted[0], now, quote_only=wish.quote_only)
-
-    def _standing_problem(self, agreement_id: str) -> tuple[str, str] | None:
-        standing = "unknown" if agreement_id not in self._agreements else self._standing(agreement_id)
-        if standing != "active":
-            return NOT_ACTIVE, f"only an active agreement can be changed; {agreement_id} is {standing}"
-        if self._is_open(agreement_id):
-            return ANOTHER_OPEN, f"{agreement_id} is already being changed; wait until that change ends"
-        return None
-
-    def _wanted(self, agreement_id: str, wish: AgreementResized) -> Wanted:
-        agreement, state = self._agreements[agreement_id], self._history.state(agreement_id)
-        number = self._history.last_number(agreement_id) + 1
-        cores = state.cores if wish.cores is None else wish.cores
-        until = state.until if wish.until is None else wish.until
-        return Wanted(agreement, state, number, cores, until, _asking(wish, agreement))
-
-    def _shrink(self, wanted: Wanted, now: Instant, *, quote_only: bool) -> list[Effect]:
-        """Propose a smaller size, effective as soon as the notice allows."""
-        agreement, state = wanted.agreement, wanted.state
-        if wanted.cores > state.cores or wanted.until > state.until:
-            return self.none_done([wanted.agreement_id], *amended.mixed_problem(state))
-        timing = self._pace.timing
-        effective_at = now + timing.amendment_notice
-        valid_until = min(effective_at + timing.amendment_window, wanted.until)
-        owed = amended.refund_owed(agreement, state, wanted.cores, wanted.until, effective_at)
-        body = replace(proposal(wanted, now, effective_at, valid_until), amount=-owed)
-        problem = amended.change_problem(agreement, state, body)
-        if problem is not None:
-            return self.none_done([wanted.agreement_id], *problem)
-        if quote_only:
-            return [Report(ChangeEnded(_quoted(body)))]
-        return self._propose([body], now)
-
-    def _grow(self, wanted: Sequence[Wanted], max_cost: int | None, now: Instant, *, quote_only: bool) -> list[Effect]:
-        """Ask the sellers for their prices first."""
-        ids = [each.agreement_id for each in wanted]
-        for each in wanted:
-            if each.agreement.offer.start_probability is not None:
-                return self.none_done(ids, "not_reserved", "the agreement is a submitted job, whose size is fixed")
-            if each.number > amended.AMENDMENT_NUMBER_MAX:
-                detail = f"{each.agreement_id} has had {amended.AMENDMENT_NUMBER_MAX} amendments, which is the limit"
-                return self.none_done(ids, "old_number", detail)
-        return self._inquire(PriceInquiry(wanted, max_cost, self._pace, quote_only=quote_only), now)
-
-    def inquired(self, inquiry: PriceInquiry, now: Instant) -> list[Effect]:
-        """Report an inquiry that has failed, or propose what every seller has named a price for."""
-        gone = [each for each in inquiry.wanted if self._standing(each.agreement_id) != "active"]
-        if inquiry.is_answered and gone:
-            what = f"{gone[0].agreement_id} is {self._standing(gone[0].agreement_id)} now"
-            inquiry.failure = inquiry.failure or (NOT_ACTIVE, what)
-        bodies: list[ContractChange] = []
-        if inquiry.is_answered and inquiry.failure is None:
-            bodies = inquiry.drawn_up(QUOTED if inquiry.quote_only else self._ids.new("order"), now)
-        if inquiry.failure is not None:
-            return [_not_done(each.agreement_id, each.state, *inquiry.failure) for each in inquiry.wanted]
-        if inquiry.quote_only:
-            return [Report(ChangeEnded(_quoted(body))) for body in bodies]
-        return self._propose(bodies, now)
-
-    def none_done(self, agreement_ids: Sequence[str], code: str, detail: str, *, ends: bool = False) -> list[Effect]:
-        """Report that nothing was proposed for agreements, and why."""
-        known = [each for each in agreement_ids if code != NOT_ACTIVE and each in self._agreements]
-        states = {each: self._history.state(each) for each in known}
-        return [_not_done(each, states.get(each), code, detail, ends=ends) for each in agreement_ids]
+def wanted_size(wish: AgreementResized, agreement: Agreement, history: History) -> Wanted:
+    """Return the size that the owner wants one slot to have."""
+    state, number = history.state(agreement.agreement_id), history.last_number(agreement.agreement_id) + 1
+    cores = state.cores if wish.cores is None else wish.cores
+    until = state.until if wish.until is None else wish.until
+    return Wanted(agreement, state, number, cores, until, _asking(wish, agreement))
 
 
-def _not_done(
+def growth_problem(wanted: Wanted) -> tuple[str, str] | None:
+    """Return why an addition is not asked for, as code and sentence, or None."""
+    if wanted.agreement.offer.start_probability is not None:
+        return "not_reserved", "the agreement is a submitted job, whose size is fixed"
+    if wanted.number > amended.AMENDMENT_NUMBER_MAX:
+        detail = f"{wanted.agreement_id} has had {amended.AMENDMENT_NUMBER_MAX} amendments, which is the limit"
+        return "old_number", detail
+    return None
+
+
+def reduction(wanted: Wanted, timing: Timing, now: Instant) -> ContractChange:
+    """Return a change to a smaller size, effective as soon as the notice allows."""
+    effective_at = now + timing.amendment_notice
+    valid_until = min(effective_at + timing.amendment_window, wanted.until)
+    owed = amended.refund_owed(wanted.agreement, wanted.state, wanted.cores, wanted.until, effective_at)
+    return replace(proposal(wanted, now, effective_at, valid_until), amount=-owed)
+
+
+def not_done(
     agreement_id: str, state: amended.SlotState | None, code: str, detail: str, *, ends: bool = False
 ) -> Report:
+    """Report that nothing was proposed for an agreement, and why."""
     cores, until = (0, 0) if state is None else (state.cores, state.until)
     return Report(ChangeEnded(ChangeOutcome(agreement_id, 0, False, cores, until, code=code, detail=detail, ends=ends)))
 
 
-def _quoted(body: ContractChange) -> ChangeOutcome:
-    """Return the outcome of a resize that was only quoted."""
-    size = (body.cores, body.until, body.effective_at)
-    return ChangeOutcome(body.agreement_id, 0, False, *size, body.refund, QUOTED, "nothing is proposed", body.charge)
+def quoted(body: ContractChange) -> Report:
+    """Report the refund or cost of a resize that is only quoted."""
+    size, why = (body.cores, body.until, body.effective_at), (QUOTED, "nothing is proposed")
+    return Report(ChangeEnded(ChangeOutcome(body.agreement_id, 0, False, *size, body.refund, *why, body.charge)))
 
 
 def _asking(wish: AgreementResized, agreement: Agreement) -> int:
