@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
-from ramp.model.contents import Commitment, FundsReserved, OrderLine
+from ramp.model.contents import Commitment, FundsReserved, OrderLine, OrderPosted, OrderRefused, OrderVoided
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.ports import IdSource
@@ -14,6 +14,9 @@ from ramp.model.probable_start import probable_start_problem
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.protocol.rules.checked_rule import Priced
+
+OrderWord = FundsReserved | OrderRefused | OrderPosted | OrderVoided
+"""The bank's answers about an order; they name only the order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.protocol import records as rc
-from ramp.protocol.agreement_terms import HeldUnit, order_lines
+from ramp.protocol.agreement_terms import HeldUnit, OrderWord, order_lines
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Persist, SaveAgreement, Send, cancel_hold
 from ramp.protocol.machine import StateMachine
@@ -117,18 +117,17 @@ class Confirmation(StateMachine[ConfirmationState]):
         """Resume an order from its records; without a decision it is voided."""
         void: rc.VoidAsked | None = None
         for record in records:
-            if isinstance(record, rc.UnitSettled) and record.agreement_id in self._units:
-                unit = self._units[record.agreement_id]
-                unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
-            elif isinstance(record, rc.FailureTold) and record.failure.body.agreement_id in self._units:
-                unit = self._units[record.failure.body.agreement_id]
-                unit.stage, unit.failed = UnitStage.FAILED, record.failure
-            elif isinstance(record, rc.CommitDecided) and record.order_id == self.order_id:
-                self._vote = record.vote, record.vote_seal
-            elif isinstance(record, rc.VoidAsked) and record.order_id == self.order_id:
-                void = record
-            elif isinstance(record, rc.OrderClosed) and record.order_id == self.order_id:
-                return self._recover_posted(record.transfers)
+            match record:
+                case rc.UnitSettled(agreement_id=agreement_id) if unit := self._units.get(agreement_id):
+                    unit.stage, unit.transfer_id = UnitStage.SETTLED, record.transfer_id
+                case rc.FailureTold(failure=failure) if unit := self._units.get(failure.body.agreement_id):
+                    unit.stage, unit.failed = UnitStage.FAILED, failure
+                case rc.CommitDecided(order_id=self.order_id):
+                    self._vote = record.vote, record.vote_seal
+                case rc.VoidAsked(order_id=self.order_id):
+                    void = record
+                case rc.OrderClosed(order_id=self.order_id):
+                    return self._recover_posted(record.transfers)
         if self._all_settled:
             return self._recover_posted(())
         failed = any(unit.failed is not None for unit in self._units.values())
@@ -149,27 +148,25 @@ class Confirmation(StateMachine[ConfirmationState]):
             RemoteProtocolError: if the content is unexpected, or the sender did not seal it.
         """
         content = message.content
+        if isinstance(content, OrderWord):
+            if content.order_id != self.order_id:
+                return []  # an earlier attempt, which has ended
+            return self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
         match content:
-            case c.FundsReserved() | c.OrderRefused() | c.OrderPosted() | c.OrderVoided():
-                if content.order_id != self.order_id:
-                    return []  # an earlier attempt, which has ended
-                effects = self._on_bank(content, said_by(message, self._bank, Role.BANK), now)
             case c.Confirmed() | c.Settled():
                 unit = self._units.get(content.agreement_id)
                 if unit is None:
                     return []
                 said_by(message, unit.resource, Role.RESOURCE)
-                effects = self._on_resource(unit, content, now)
+                return self._on_resource(unit, content, now)
             case Signed(body=ContractChange(agreement_id=agreement_id)):
                 unit = self._units.get(agreement_id)
-                effects = [] if unit is None else self._on_failure(unit, content, now)
+                return [] if unit is None else self._on_failure(unit, content, now)
             case c.HoldRefused():
-                effects = self._on_hold_refused(message, content, now)
+                return self._on_hold_refused(message, content, now)
             case c.NotUnderstood():
                 return []
-            case _:
-                raise RemoteProtocolError(f"{type(content).__name__} is not a message of a commitment")
-        return effects
+        raise RemoteProtocolError(f"{type(content).__name__} is not a message of a commitment")
 
     def concerns(self, offer_id: str) -> bool:
         """Return whether an offer is being bought here."""
@@ -241,9 +238,7 @@ class Confirmation(StateMachine[ConfirmationState]):
             )
         )
 
-    def _on_bank(
-        self, content: c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided, seal: Seal, now: Instant
-    ) -> list[Effect]:
+    def _on_bank(self, content: OrderWord, seal: Seal, now: Instant) -> list[Effect]:
         if self.state is S.ENDED:
             return []
         if isinstance(content, c.FundsReserved):
@@ -291,27 +286,23 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def _on_posted(self, posted: c.OrderPosted, seal: Seal, now: Instant) -> list[Effect]:
         self._to_bank.answered(now)
-        paid = {payment.agreement_id: payment.transfer_id for payment in posted.transfers}
-        if paid.keys() != self._units.keys():
+        if {payment.agreement_id for payment in posted.transfers} != self._units.keys():
             raise RemoteProtocolError("the bank has posted another order")
         effects: list[Effect] = [
             Persist(rc.OrderClosed(self.conversation_id, self.order_id, posted.transfers, "", seal, now))
         ]
         self._enter(S.ENDED, "OrderPosted")
-        for agreement_id, unit in self._units.items():
-            unit.transfer_id = paid[agreement_id]
+        for unit in self._units.values():
             if unit.failed is None:
                 unit.stage = UnitStage.SETTLED
                 effects.append(unit.advanced())
-        self._conclude_posted()
+        self._conclude_posted(posted.transfers)
         return effects
 
     def _recover_posted(self, transfers: Sequence[c.PaymentMade]) -> list[Effect]:
         """Resume a posted order; a void one is never resumed."""
         self._resume(S.ENDED)
-        for payment in transfers:
-            self._units[payment.agreement_id].transfer_id = payment.transfer_id
-        self._conclude_posted()
+        self._conclude_posted(transfers)
         return []
 
     # -- voiding -------------------------------------------------------------------------------------------------
@@ -408,14 +399,16 @@ class Confirmation(StateMachine[ConfirmationState]):
         effects: list[Effect] = [*kept, Persist(record), unit.advanced()]
         if self._all_settled:
             self._enter(S.ENDED, "Settled")
-            self._conclude_posted()
+            self._conclude_posted(())
         return effects
 
     @property
     def _all_settled(self) -> bool:
         return all(unit.stage is UnitStage.SETTLED for unit in self._units.values())
 
-    def _conclude_posted(self) -> None:
+    def _conclude_posted(self, transfers: Sequence[c.PaymentMade]) -> None:
+        for payment in transfers:
+            self._units[payment.agreement_id].transfer_id = payment.transfer_id
         reason = "; ".join(unit.complaint for unit in self._units.values() if unit.complaint)
         claims = tuple(unit.failed for unit in self._units.values() if unit.failed is not None)
         bought = tuple(unit.bought() for unit in self._units.values())

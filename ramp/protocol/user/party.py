@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from ramp.model.probable_start import request_problem
 from ramp.model.seal import Role
 from ramp.protocol import events as ev
 from ramp.protocol import records as rc
+from ramp.protocol.agreement_terms import OrderWord
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.clock_comparison import ClockComparison
 from ramp.protocol.conversations import Conversations, Retention, guarded
@@ -46,30 +47,19 @@ class EndedRequests:
     Args:
         purchases: all requests of the user, by id.
         agreements: all its agreements, by id.
+        changes: of its agreements; a request waits for the open ones, and for the end of a resized slot.
         timing: the protocol's limits.
-        is_open: whether an agreement is being cancelled or resized, so that its request must wait.
-        until: returns the end of an agreement's resized slot, or 0.
-        forgotten: called with the references that are forgotten.
 
     Attributes:
-        retention: when to call `on_timer`.
+        retention: when to call `due`.
     """
 
     def __init__(
-        self,
-        purchases: dict[str, Purchase],
-        agreements: dict[str, Agreement],
-        timing: Timing,
-        *,
-        is_open: Callable[[str], bool],
-        until: Callable[[str], Instant],
-        forgotten: Callable[[tuple[str, ...]], None],
+        self, purchases: dict[str, Purchase], agreements: dict[str, Agreement], changes: Changes, timing: Timing
     ) -> None:
         self._purchases = purchases
-        self._is_open = is_open
-        self._until = until
-        self._forgotten = forgotten
         self._agreements = agreements
+        self._changes = changes
         self._linger = timing.offer_validity
         self._time = timing.retention
         self.retention = Retention(timing)
@@ -97,18 +87,18 @@ class EndedRequests:
             if over is not None:
                 over.shorten()
 
-    def on_timer(self, now: Instant) -> list[Effect]:
-        """Archive the requests whose retention is over, with their agreements."""
+    def due(self, now: Instant) -> tuple[str, ...]:
+        """Forget and return the requests whose retention is over, with their agreements."""
         references: list[str] = []
         for request_id in self.retention.due(now):
             purchase = self._purchases.get(request_id)
             if purchase is None or purchase.outcome is None:
                 continue  # suspended after a bug until the next start
             agreement_ids = self._drawn_up.get(request_id, [])
-            if any(map(self._is_open, agreement_ids)):
+            if any(each in self._changes for each in agreement_ids):
                 self.retention.keep(request_id, now)
                 continue
-            latest = max(map(self._until, agreement_ids), default=0)
+            latest = max(map(self._changes.history.new_end, agreement_ids), default=0)
             if now < latest + self._time:
                 self.retention.keep(request_id, latest)
                 continue
@@ -116,8 +106,7 @@ class EndedRequests:
             for agreement_id in self._drawn_up.pop(request_id, ()):
                 del self._agreements[agreement_id]
             references += [request_id, *agreement_ids]
-        self._forgotten(tuple(references))
-        return [Archive(tuple(references))] if references else []
+        return tuple(references)
 
     def clock_set(self, by: Duration) -> None:
         self._at_length = deque((until + by, request_id) for until, request_id in self._at_length)
@@ -141,15 +130,8 @@ class UserParty(Party):
         self._running: Conversations[Purchase] = Conversations(self, followed=self._followed)
         self.changes = Changes(self.agreements, self.agreement_state, self._pace, ids, self)
         self._questions = Questions(name, self._pace, self)
-        self._ended = EndedRequests(
-            self.purchases,
-            self.agreements,
-            timing,
-            is_open=self.changes.__contains__,
-            until=self.changes.history.new_end,
-            forgotten=self._forgotten,
-        )
-        self.task(self._ended.retention, self._ended.on_timer)
+        self._ended = EndedRequests(self.purchases, self.agreements, self.changes, timing)
+        self.task(self._ended.retention, self._let_go)
         self.follow(self._ended)
         self.jobs = OwnJobs(self.agreements, self.agreement_state, self._questions, self.changes.history)
         self.moves = Moves(self.agreements)
@@ -339,24 +321,14 @@ class UserParty(Party):
         if isinstance(content, c.HoldGranted):
             sealed_by(message, Role.RESOURCE)
             return [cancel_hold(self.name, message.sender, message.conversation_id, content.offer_id)]
-        if isinstance(
-            content,
-            c.HoldCancelled
-            | c.NotUnderstood
-            | c.MachineStatus
-            | c.DirectoryListing
-            | c.FundsReserved
-            | c.OrderRefused
-            | c.OrderVoided
-            | c.OrderPosted,
-        ):
+        if isinstance(content, c.HoldCancelled | c.NotUnderstood | c.MachineStatus | c.DirectoryListing | OrderWord):
             return []
         raise RemoteProtocolError(f"{type(content).__name__} does not belong to any conversation here")
 
     def _purchase_of(self, message: Message) -> Purchase | None:
-        """Return the purchase of a message; the bank's announcements name only the order."""
+        """Return the purchase of a message."""
         content = message.content
-        if not isinstance(content, c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided):
+        if not isinstance(content, OrderWord):
             return self.purchases.get(message.conversation_id)
         for purchase in self._running.values():
             if purchase.confirmation is not None and purchase.confirmation.order_id == content.order_id:
@@ -416,12 +388,14 @@ class UserParty(Party):
                 self._ended.ended(purchase, now)
         return effects
 
-    def _forgotten(self, references: tuple[str, ...]) -> None:
-        """Forget what belongs to archived requests."""
+    def _let_go(self, now: Instant) -> list[Effect]:
+        """Archive the requests whose retention is over, and forget what belongs to them."""
+        references = self._ended.due(now)
         self.jobs.forget(references)
         self.moves.forget(references)
         self._bought.difference_update(references)
         self.changes.forget(references)
+        return [Archive(references)] if references else []
 
 
 def _conclusion(records: Sequence[rc.RequestRecord]) -> rc.RequestConcluded | None:

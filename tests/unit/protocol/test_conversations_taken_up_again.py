@@ -258,25 +258,21 @@ def test_a_request_that_a_bug_has_struck_keeps_no_other_in_memory(alice: Any) ->
     assert archived(alice.tick(ended + RETENTION)) == [("r2",)]
 
 
-def kept(purchases: Any, agreements: Any, until: Any) -> EndedRequests:
-    """Ended requests of which no agreement is being changed."""
-    return EndedRequests(
-        purchases, agreements, Timing(), is_open=lambda _: False, until=until, forgotten=lambda _: None
-    )
-
-
-def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(alice: Any) -> None:
+def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(
+    alice: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agreement_id = alice.bought()
     bought = alice.party.purchases["r1"]
     alice.submit(request_id="r2", now=SLOT_END)
     while alice.party.purchases["r2"].outcome is None:
         alice.tick(alice.party.deadline)
     both_due = SLOT_END + RETENTION + HOUR
-    ended = kept(alice.party.purchases, {}, lambda _: both_due)
+    monkeypatch.setattr(alice.party.changes.history, "new_end", lambda _: both_due)
+    ended = EndedRequests(alice.party.purchases, {}, alice.party.changes, Timing())
     ended.drew_up(alice.party.agreements[agreement_id])
     for each in (bought, alice.party.purchases["r2"]):
         ended.ended(each, SLOT_END)
-    assert ended.on_timer(both_due) == [fx.Archive(("r2",))]
+    assert ended.due(both_due) == ("r2",)
 
 
 @pytest.mark.parametrize("by", [-HOUR, HOUR])

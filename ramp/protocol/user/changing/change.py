@@ -22,6 +22,7 @@ from ramp.model.agreement import Agreement, ContractChange, Signed, document_nam
 from ramp.model.instant import Duration, Instant
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import order_line
+from ramp.protocol.agreement_terms import OrderWord
 from ramp.protocol.belief import said_by
 from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
@@ -31,7 +32,6 @@ from ramp.protocol.timing import Pace, Retry
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
-OrderWord = c.FundsReserved | c.OrderRefused | c.OrderPosted | c.OrderVoided
 SellerWord = c.ChangeAgreed | c.ChangeRefused | c.ChangeDone
 ChangeWord = SellerWord | c.ChangePosted
 

@@ -21,6 +21,7 @@ from ramp.model.ports import IdSource
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes import amended
 from ramp.protocol import records as rc
+from ramp.protocol.agreement_terms import OrderWord
 from ramp.protocol.belief import said_by
 from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Persist, Report, SaveAgreement
@@ -28,7 +29,7 @@ from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, QUOTED, REFUND_ORDERED, ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.timing import Pace
-from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, OrderWord, check_proof
+from ramp.protocol.user.changing.change import BuyerChange, ChangeWord, check_proof
 from ramp.protocol.user.changing.history import History
 from ramp.protocol.user.changing.resizes import (
     PriceInquiry,
