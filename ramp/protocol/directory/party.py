@@ -7,8 +7,8 @@ so a captured message cannot remove or keep an agent.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
@@ -48,20 +48,15 @@ class _Entry:
         number: highest so far.
         until: end of the lease, or None if not listed.
         deadline: when to look at the lease next; a heartbeat leaves it, so that it costs no new alarm.
-        ended: called when the lease has ended.
     """
 
     service: str
     name: str
     number: int
-    ended: Callable[[_Entry], None] = field(repr=False)
     until: Instant | None = None
     deadline: Instant | None = None
 
     def on_timer(self, now: Instant) -> list[Effect]:
-        if self.until is not None and self.until <= now:
-            self.ended(self)
-        self.deadline = self.until
         return []
 
     def clock_set(self, by: Duration) -> None:
@@ -167,7 +162,7 @@ class DirectoryParty(Party):
         self.changes = 0
         self._timing = timing
         self._known = tuple(known)
-        self._entries: Conversations[_Entry] = Conversations(self)
+        self._entries: Conversations[_Entry] = Conversations(self, followed=self._looked_at)
         self._listed: dict[str, Listed] = {service: Listed() for service in ROLE_OF_SERVICE}
 
     def start(self, now: Instant) -> list[Effect]:
@@ -232,7 +227,7 @@ class DirectoryParty(Party):
         if entry is None:
             if len(self._entries) >= REGISTRATIONS_MAX:
                 return number
-            entry = self._entries.add(key, _Entry(service, name, number - 1, self._strike_out))
+            entry = self._entries.add(key, _Entry(service, name, number - 1))
         if number <= entry.number:
             return entry.number
         listed = entry.until is not None
@@ -243,6 +238,12 @@ class DirectoryParty(Party):
             entry.deadline = entry.until
             self._entries.arm(key)
         return number
+
+    def _looked_at(self, entry: _Entry, effects: list[Effect], now: Instant) -> list[Effect]:
+        if entry.until is not None and entry.until <= now:
+            self._strike_out(entry)
+        entry.deadline = entry.until
+        return effects
 
     def _strike_out(self, entry: _Entry) -> None:
         if entry.until is not None:

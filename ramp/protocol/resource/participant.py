@@ -53,10 +53,9 @@ class Participant(ParticipantAnswers):
         self._intended = intended
         self._bank = bank
         self._hold_time = pace.timing.hold_time
-        self._dated = self._time_promised = intended.until
+        self._time_promised = intended.until
         self._retry = Retry(pace)
-        self._transient: bool | None = None
-        self._doubted = False
+        self._doubt: MachineInDoubt | None = None
         self._repeated = False
         self._asks_for_next = False
         self._looked_up_in: S | None = None
@@ -140,7 +139,7 @@ class Participant(ParticipantAnswers):
         """
         self._retry.clock_set(by)
         self._time_promised += by
-        self.until = min(self._dated, self._time_promised)
+        self.until = min(self._intended.until, self._time_promised)
 
     # -- the plug-in's answers -----------------------------------------------------------------------------------
 
@@ -173,18 +172,19 @@ class Participant(ParticipantAnswers):
         asked_in, self._looked_up_in = self._looked_up_in, None
         if self.state is S.QUEUED:
             return self._on_queue_seen(answer, now)
-        if self.state not in IN_DOUBT or not self._doubted:
+        doubt = self._doubt
+        if self.state not in IN_DOUBT or doubt is None:
             return []
         if isinstance(answer, MachineInDoubt) or asked_in is not self.state:  # it may be older than the doubt
             return self._look_up_later(now)
         if answer is not None and (self.state is S.HOLDING or answer.firm):
             return self._reserved(answer, now)
-        if self.state is S.HOLDING and self._transient:
+        if self.state is S.HOLDING and doubt.transient:
             return [self._hold()]
         if answer is None:
             return self._not_reserved(RefusalCode.PLUGIN_FAILED, "the machine failed and holds no slot", now)
-        if self._transient or (self._transient is None and not self._repeated):
-            self._repeated = self._transient is None
+        if doubt.transient or (doubt.transient is None and not self._repeated):
+            self._repeated = doubt.transient is None
             return [fx.ConfirmSlot(self.offer.offer_id)]
         detail = "the machine failed and has not confirmed the slot"
         return self._not_reserved(RefusalCode.PLUGIN_FAILED, detail, now)
@@ -195,7 +195,7 @@ class Participant(ParticipantAnswers):
 
     def _held(self, reservation: Reservation, now: Instant) -> list[fx.Effect]:
         self._enter(S.HELD, SEEN)
-        self._doubted = False
+        self._doubt = None
         self._retry.stop()
         made = rc.HoldMade(self.offer.offer_id, reservation.reservation_id, self.until, now)
         return [self._recorded(made), self._agree(now)]
@@ -240,18 +240,15 @@ class Participant(ParticipantAnswers):
         Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
         as its buyer has decided but should not wait for a machine that never confirms.
         """
-        self._transient = doubt.transient
-        later = self._look_up_later(now)
+        later, self._doubt = self._look_up_later(now), doubt
         return self._look_up() if doubt.transient is False else later
 
     def _look_up_later(self, now: Instant) -> list[fx.Effect]:
         """Look the slot up after a pause that grows with every doubtful answer."""
-        if self._retry.due is None:
-            if self._doubted:
-                self._retry.again(now)
-            else:
-                self._retry.begin(now)
-            self._doubted = True
+        if self._retry.due is None and self._doubt is None:
+            self._retry.begin(now)
+        elif self._retry.due is None:
+            self._retry.again(now)
         return []
 
     def _look_up(self) -> list[fx.Effect]:
@@ -326,8 +323,6 @@ class Participant(ParticipantAnswers):
 
     def on_lost(self, code: RefusalCode, detail: str, now: Instant) -> list[fx.Effect]:
         """Report a sold slot as failed; the resource's signature makes the bank refund it."""
-        if self.state is not S.SOLD:
-            return []
         self._enter(S.ENDING, "SlotLost")
         failure = Signed(end_of(self.agreed, detail, now, code))
         failed = self._recorded(rc.ChangeReceived(self.offer.offer_id, failure, now))

@@ -73,7 +73,7 @@ class Purchase:
         self._won: AuctionResult | None = None
         self._quote: AuctionResult | None = None
         self._recalled = False
-        self._recalled_decided = False
+        self._decided = False
 
     def _new_auction(self) -> Auction:
         return Auction(
@@ -147,7 +147,7 @@ class Purchase:
         self.outcome = replace(outcome, rounds=(), others=(), until=0)
         self.started_at = outcome.started_at
         self._recalled = True
-        self._recalled_decided = decided
+        self._decided = decided
 
     def shorten(self) -> None:
         """Keep only the outcome, as after a restart; ignored while the request runs."""
@@ -159,7 +159,7 @@ class Purchase:
     def on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content
         if self._recalled:
-            return self._after_the_end(message)
+            return self._late_hold(message)
         if isinstance(content, Proposal) and self._voting is not None:
             effects = self._late_proposal(message, content)
         elif isinstance(content, Proposal):
@@ -168,7 +168,7 @@ class Purchase:
             assert self.confirmation is not None
             effects = self.confirmation.handle(message, now)
         elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
-            effects = self._on_vote(message, content, now)
+            effects = self._on_vote(message, now)
         elif self.confirmation is not None:
             effects = self.confirmation.handle(message, now)
         elif self._voting is None:
@@ -239,25 +239,21 @@ class Purchase:
     def _is_committing(self, offer_id: str) -> bool:
         return self.confirmation is not None and self.confirmation.concerns(offer_id)
 
-    def _on_vote(
-        self, message: Message, content: HoldGranted | HoldRefused | HoldCancelled, now: Instant
-    ) -> list[Effect]:
+    def _on_vote(self, message: Message, now: Instant) -> list[Effect]:
         if self._voting is not None:
             effects = self._voting.handle(message, now)
             if self.confirmation is not None:
                 self.confirmation.holds_end(self._voting.held_until)
             return effects
-        decided = self.confirmation is not None and self.confirmation.decided
-        if isinstance(content, HoldGranted) and not decided:  # a restart interrupted the vote
-            return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
-        return []
+        return self._late_hold(message)  # a restart interrupted the vote
 
     # -- late messages -------------------------------------------------------------------------------------------
 
-    def _after_the_end(self, message: Message) -> list[Effect]:
+    def _late_hold(self, message: Message) -> list[Effect]:
         """Cancel a late hold of an undecided request; ignore everything else."""
         content = message.content
-        if isinstance(content, HoldGranted) and not self._recalled_decided:
+        decided = self._decided if self.confirmation is None else self.confirmation.decided
+        if isinstance(content, HoldGranted) and not decided:
             return [cancel_hold(self._user, message.sender, self.request_id, content.offer_id)]
         return []
 

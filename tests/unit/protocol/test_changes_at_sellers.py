@@ -57,7 +57,9 @@ class Desk:
             return self.in_the_way
 
         self.registry = Registry()
-        return SizeDesk(Pace(Timing()), in_the_way, seller=self.seller, unpaid=self.unpaid, registry=self.registry)
+        return SizeDesk(
+            Pace(Timing()), in_the_way, lambda *_: [], seller=self.seller, unpaid=self.unpaid, registry=self.registry
+        )
 
     def amendment(self, cores: int = 8, number: int = 1, at: int = 0, **changes: Any) -> ContractChange:
         """Half of the slot, or another part, given back before it begins."""

@@ -84,6 +84,10 @@ AWAITED = (ParticipantState.QUEUED, ParticipantState.SETTLING)
 JobWord = c.JobOrder | c.JobInputPiece | c.JobQuery | c.JobCancellation | c.JobOutputQuery
 
 
+Lose = Callable[[str, RefusalCode, str, Instant], list[Effect]]
+"""Reports a sold slot, an offer's id, as failed, with code and sentence."""
+
+
 class JobDesk:
     """The jobs of one resource.
 
@@ -92,17 +96,17 @@ class JobDesk:
         terms: how it launches jobs; None if it does not.
         timing: the protocol's limits.
         registry: of the resource's conversations.
-
-    Attributes:
         lose: reports a slot (an offer's id) as failed that was not delivered.
     """
 
-    def __init__(self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry) -> None:
+    def __init__(
+        self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry, lose: Lose
+    ) -> None:
         self._resource = resource
         self._terms = terms
         self._timing = timing
         self._jobs: Conversations[Job] = Conversations(registry, lambda job: job.taken.offer_id, self._followed)
-        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
+        self._lose = lose
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
         self._reads: Waiting[Message] = Waiting("read-", READS_MAX)
@@ -347,7 +351,7 @@ class JobDesk:
         others = (each for each in self.jobs_of(offer_id) if each.delivery is not Delivery.UNDELIVERED)
         if job.delivery is not Delivery.UNDELIVERED or any(each.has_started for each in others):
             return effects
-        return [*effects, *self.lose(offer_id, RefusalCode.NOT_DELIVERED, job.sight.detail, now)]
+        return [*effects, *self._lose(offer_id, RefusalCode.NOT_DELIVERED, job.sight.detail, now)]
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
         terms = self._terms or LaunchTerms("none")

@@ -109,11 +109,11 @@ class KeptParticipants:
     def __init__(
         self, name: str, seller: Seller, pace: Pace, registry: Registry, quotas: Quotas, launching: LaunchTerms | None
     ) -> None:
-        self.jobs = JobDesk(name, launching, pace.timing, registry)
-        self.jobs.lose = self.lost
+        self.jobs = JobDesk(name, launching, pace.timing, registry, self.lost)
         self.unpaid = Unpaid(quotas, seller.cores)
-        self.sizes = SizeDesk(pace, self.jobs.in_the_way, seller=seller, unpaid=self.unpaid, registry=registry)
-        self.sizes.lose = self.lost
+        self.sizes = SizeDesk(
+            pace, self.jobs.in_the_way, self.lost, seller=seller, unpaid=self.unpaid, registry=registry
+        )
         self.releases: Conversations[Release] = Conversations(registry, followed=self._release_followed)
         self.over = Retention(pace.timing)
         self.tending = Tending(name, launching, pace, registry)

@@ -22,6 +22,7 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import SlotResized
 from ramp.protocol.records import ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
+from ramp.protocol.resource.jobs.job_desk import Lose
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Booked, Unpaid
 from ramp.protocol.resource.seller import DRAINING_DETAIL, Seller
@@ -73,6 +74,7 @@ class SizeDesk:
     Args:
         pace: of the resource.
         in_the_way: returns why a slot (an offer's id) cannot have these cores and this end, or the empty string.
+        lose: reports a slot (an offer's id) as failed that has neither its new nor its old size.
         seller: prices additions, unless it is draining.
         unpaid: unpaid slots of each buyer.
         registry: of the resource's conversations.
@@ -80,13 +82,13 @@ class SizeDesk:
     Attributes:
         booked: held and sold slots in their largest size.
         prices: of additions.
-        lose: reports a slot (an offer's id) as failed that has neither its new nor its old size.
     """
 
     def __init__(
         self,
         pace: Pace,
         in_the_way: Callable[[str, int, Instant], str],
+        lose: Lose,
         *,
         seller: Seller,
         unpaid: Unpaid,
@@ -101,7 +103,7 @@ class SizeDesk:
         self._in_the_way = in_the_way
         self._slots: dict[str, KeptSlot] = {}
         self._open: Conversations[SellerChange] = Conversations(registry, followed=self._followed)
-        self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
+        self._lose = lose
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ class SizeDesk:
                 slot.amended(change.body)
         self._show(slot)
         if change.stranded:  # after a crash between the two the resize is still open, and ends once more
-            return [*self.lose(offer_id, RefusalCode.NOT_DELIVERED, change.stranded, now), *effects]
+            return [*self._lose(offer_id, RefusalCode.NOT_DELIVERED, change.stranded, now), *effects]
         return effects
 
     def _show(self, slot: KeptSlot) -> None:
