@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ramp.model import money
 from ramp.model.instant import Duration, Instant
@@ -72,6 +73,10 @@ class Refusal:
     def passing(self) -> str:
         """The value that would pass, for people; may be empty."""
         return f"{self.nearest} ({self.detail})" if self.code is RefusalCode.PRICE and self.detail else self.nearest
+
+
+NOT_RESIZABLE: Final = Refusal(0, RefusalCode.PLUGIN_FAILED, detail="this machine cannot change its reservations")
+"""The answer of a machine that changes the size of no reservation."""
 
 
 def ease(code: RefusalCode, nearest: str) -> tuple[float, str]:

@@ -43,7 +43,7 @@ from typing import Any, ClassVar, Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, Instant
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import NOT_RESIZABLE, Refusal
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
 from ramp.plugins.snapshot import machine_shown
@@ -57,9 +57,6 @@ __all__ = [
     "Slot",
     "StaticTerms",
 ]
-
-NOT_RESIZABLE: Final = Refusal(0, RefusalCode.PLUGIN_FAILED, detail="this machine cannot change its reservations")
-"""The answer of a machine that changes the size of no reservation."""
 
 SOURCES: Final = ("log", "synthetic", "live")
 """Origins of a machine's queue."""

@@ -288,21 +288,11 @@ class SlotLookedUp:
 
 @dataclass(frozen=True, slots=True)
 class SlotResized:
-    """The plug-in's answer to `ResizeSlot`.
-
-    Attributes:
-        key: of the slot.
-        step: of the question.
-        answer: the new reservation, or a refusal; None if the result is unknown.
-        doubt: why it is unknown, as a sentence.
-        able: whether the machine can resize slots at all.
-    """
+    """The plug-in's answer to that step of `ResizeSlot`."""
 
     key: str
     step: int
-    answer: Reservation | Refusal | None
-    doubt: str = ""
-    able: bool = True
+    answer: Reservation | Refusal | MachineInDoubt
 
 
 @dataclass(frozen=True, slots=True)

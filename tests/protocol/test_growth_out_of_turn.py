@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from ramp.protocol.progress import ChangeEnded
 from ramp.protocol.records import ChangeConcluded, ChangeProposed
 from ramp.protocol.resource.slots.seller_change import SellerChange
 from ramp.protocol.timing import Pace, Timing
-from ramp.protocol.transition_tables import BuyerChangeState, SellerChangeState
+from ramp.protocol.transition_tables import BuyerChangeState, ParticipantState, SellerChangeState
 from ramp.protocol.user.changing.change import BuyerChange
 from ramp.protocol.user.changing.desk import Changes
 from simulation.market.actors import CountedIds
@@ -36,6 +37,7 @@ NOW = 100 * HOUR
 OFFER = Offer("o-1", "r-1", 1, "res", 60, NOW + HOUR, NOW + 5 * HOUR, 16, 0.0, NOW + HOUR)
 UNIT = RequestUnit(1, 70, NOW + 5 * HOUR, TotalCores(16), NOW + HOUR)
 AGREEMENT = agreement_of(OFFER, UNIT, agreement_id="a-1", issued_at=NOW - HOUR, valid_until=NOW - MINUTE)
+SOLD: Any = SimpleNamespace(conversation_id="r-1", state=ParticipantState.SOLD)
 OTHER = replace(AGREEMENT, agreement_id="a-2", resource="res2")
 BODY, SECOND_BODY = (
     change_of(each, 24, NOW, 60, valid_until=NOW + MINUTE, order_id="order-1") for each in (AGREEMENT, OTHER)
@@ -200,7 +202,7 @@ def test_two_sellers_have_to_agree() -> None:
 
 
 def test_a_machine_never_answers_the_seller() -> None:
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
+    growth = SellerChange(Signed(BODY, ("alice",), ""), SOLD, first_state(AGREEMENT), Pace(Timing()))
     growth.start(NOW)
     (asked,) = growth.on_timer(BODY.valid_until)
     assert isinstance(asked, ResizeSlot)
@@ -213,7 +215,7 @@ def test_a_machine_never_answers_the_seller() -> None:
 
 def test_a_machine_refuses_after_a_restart_what_it_may_have_set_aside_before() -> None:
     """The question of before the restart may be done yet, so it is asked for the old size."""
-    growth = SellerChange(Signed(BODY, ("alice",), ""), AGREEMENT, first_state(AGREEMENT), Pace(Timing()), lambda: True)
+    growth = SellerChange(Signed(BODY, ("alice",), ""), SOLD, first_state(AGREEMENT), Pace(Timing()))
     (asked,) = growth.recover(NOW)
     assert isinstance(asked, ResizeSlot)
     assert asked.cores == 24

@@ -247,7 +247,7 @@ def _slot(it: ev.SlotHeld | ev.SlotConfirmed | ev.SlotLookedUp, _: Instant) -> s
 
 
 def _resized(it: ev.SlotResized, _: Instant) -> str:
-    return f"machine: {it.key}, step {it.step}, {f'in doubt ({it.doubt})' if it.answer is None else _found(it.answer)}"
+    return f"machine: {it.key}, step {it.step}, {_found(it.answer)}"
 
 
 _HEARD: Texts = {

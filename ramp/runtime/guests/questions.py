@@ -34,7 +34,7 @@ from ramp.plugins.answers import (
     tended_problem,
     text_problem,
 )
-from ramp.plugins.interface import NOT_RESIZABLE, ResourcePlugin
+from ramp.plugins.interface import ResourcePlugin
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.effects import ResizeSlot
@@ -138,13 +138,6 @@ def _tended(asked: fx.TendSlots, values: tuple[Mapping[str, str | SlotMove] | No
     moved = tuple((key, move) for key, move in found.items() if isinstance(move, SlotMove))
     gone = dict(lost)
     return ev.SlotsTended(lost, moved, tuple(key for key, _ in asked.slots if key not in gone))
-
-
-def _resized(asked: ResizeSlot, values: tuple[Any, ...]) -> SlotResized:
-    (answer,) = values
-    if isinstance(answer, MachineInDoubt):
-        return SlotResized(asked.key, asked.step, None, answer.reason)
-    return SlotResized(asked.key, asked.step, answer, able=answer != NOT_RESIZABLE)
 
 
 def price_problem(question: PriceQuestion, priced: Any) -> str:
@@ -306,8 +299,6 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
         same=("key", "step"),
         ask=lambda plugin, asked, now: plugin.resize(asked.key, asked.step, asked.cores, asked.until, now),
         problem=lambda asked, value: resized_problem(asked.key, asked.cores, asked.until, value),
-        told=_resized,
-        values=lambda answer: (MachineInDoubt(answer.doubt) if answer.answer is None else answer.answer,),
         changes=True,
     ),
     Row(

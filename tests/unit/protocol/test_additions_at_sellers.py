@@ -11,7 +11,7 @@ from ramp.model import contents as c
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.money import cost
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import NOT_RESIZABLE, Refusal, RefusalCode
 from ramp.model.sizes.amended import SLOT_CHANGES_MAX, SlotState, after, first_state
 from ramp.protocol import effects as fx
 from ramp.protocol.effects import ResizeSlot
@@ -175,14 +175,17 @@ def test_an_addition_is_withdrawn_only_before_the_bank_is_asked_to_post_it(buyer
     assert buyer.resource.hear("alice", c.ChangeWithdrawal("a1", 2), AT) == []
 
 
-@pytest.mark.parametrize(("able", "code"), [(True, "cores_taken"), (False, "cannot_resize")])
-def test_a_machine_that_can_enlarge_nothing_is_told_from_one_that_is_full(buyer: Buyer, able: bool, code: str) -> None:
+@pytest.mark.parametrize(
+    ("refused", "code"), [(Refusal(1, RefusalCode.CORES_TAKEN), "cores_taken"), (NOT_RESIZABLE, "cannot_resize")]
+)
+def test_a_machine_that_can_enlarge_nothing_is_told_from_one_that_is_full(
+    buyer: Buyer, refused: Refusal, code: str
+) -> None:
     body = buyer.amendment(48, AT, AT + NOTICE, buyer.price(48, AT).cpu_hour_cost)
     buyer.resource.answered = lambda effects, now: effects
     effects = buyer.resource.hear("alice", Signed(body, ("alice",), "text"), AT)
     (question,) = [each for each in effects if isinstance(each, ResizeSlot)]
-    refused = Refusal(1, RefusalCode.CORES_TAKEN)
-    told = buyer.resource.party.handle(SlotResized(question.key, question.step, refused, able=able), AT)
+    told = buyer.resource.party.handle(SlotResized(question.key, question.step, refused), AT)
     assert refusal(said(told)) == code
 
 

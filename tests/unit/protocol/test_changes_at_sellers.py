@@ -12,14 +12,14 @@ from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.offer import Refusal, RefusalCode
+from ramp.model.offer import NOT_RESIZABLE, Refusal, RefusalCode
 from ramp.model.seal import Role, Seal
 from ramp.model.sizes.amended import state_digest
 from ramp.model.slot import Reservation, Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.conversations import Registry
 from ramp.protocol.effects import ResizeSlot
-from ramp.protocol.events import SlotResized
+from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled, SoldChangeRecord
 from ramp.protocol.resource.participant import Participant
 from ramp.protocol.resource.quotas import Quotas, Unpaid
@@ -176,14 +176,18 @@ def test_the_last_word_is_said_again(desk: Desk) -> None:
     assert desk.sizes.given_back(body.offer_id) == body.refund
 
 
-@pytest.mark.parametrize(("able", "code"), [(True, "slot_taken"), (False, "cannot_resize")])
-def test_a_machine_that_says_no_at_once(desk: Desk, able: bool, code: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [(Refusal(1, RefusalCode.SLOT_TAKEN, detail="it is broken"), "slot_taken"), (NOT_RESIZABLE, "cannot_resize")],
+    ids=["slot_taken", "cannot_resize"],
+)
+def test_a_machine_that_says_no_at_once(desk: Desk, answer: Refusal, code: str) -> None:
     (question,) = desk.propose(desk.amendment())
-    effects = desk.resized(question, Refusal(1, RefusalCode.SLOT_TAKEN, detail="it is broken"), able=able)
+    effects = desk.resized(question, answer)
     assert len(effects) == 1  # nothing was on record of it, and nothing is now
-    assert refusal(effects) == (code, "it is broken")
+    assert refusal(effects) == (code, answer.detail)
     assert desk.sizes.open == ()
-    assert refusal(desk.propose(desk.amendment())) == (code, "it is broken")  # the same again
+    assert refusal(desk.propose(desk.amendment())) == (code, answer.detail)  # the same again
 
 
 def test_answers_to_other_steps_are_ignored(desk: Desk) -> None:
@@ -300,7 +304,7 @@ def test_a_machine_in_doubt_about_the_old_size_is_given_a_pause(desk: Desk) -> N
     desk.agreed()
     desk.participant.state = ParticipantState.ENDING
     (question,) = desk.registry.tick(NOTICE)
-    desk.resized(question, None, now=NOTICE)
+    desk.resized(question, MachineInDoubt("too slow"), now=NOTICE)
     assert desk.registry.deadline == NOTICE + SECOND
     assert desk.registry.tick(NOTICE + SECOND) == [question]
 

@@ -165,12 +165,12 @@ def test_the_buyers_account_reaches_a_plug_in_that_wants_it() -> None:
 def test_a_plug_in_that_changes_no_sizes_is_not_able_to() -> None:
     plugin, told = guarded(FIRM)
     resized = plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0)
-    assert (resized.able, resized.answer) == (False, NOT_RESIZABLE)
+    assert resized.answer == NOT_RESIZABLE
     plugin.guest.resize = lambda *_: replace(FIRM, slot=replace(SLOT, cores=8))
-    assert plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0).able
+    assert isinstance(plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0).answer, Reservation)
     plugin.guest.resize = lambda *_: FIRM
     resized = plugin.ask(ResizeSlot("k", 1, 8, 2 * HOUR), 0)
-    assert (resized.answer, resized.doubt) == (None, told[0])
+    assert resized.answer == MachineInDoubt(told[0])
 
 
 def test_a_snapshot_that_is_none_says_so() -> None:
@@ -259,7 +259,7 @@ MOVE = SlotMove("n1", HOUR)
         (DESCRIBE, ev.MachineDescribed("c", "{}"), ev.MachineDescribed("c", f'{{"a":"{"x" * 60_000}"}}')),
         (DESCRIBE, ev.MachineDescribed("c", "{}"), ev.MachineDescribed("c", '{"a":"é"}')),
         (RESIZE, SlotResized("k", 2, FIRM), SlotResized("k", 2, replace(FIRM, slot=replace(SLOT, cores=8)))),
-        (RESIZE, SlotResized("k", 2, None, "why"), SlotResized("k", 1, FIRM)),
+        (RESIZE, SlotResized("k", 2, MachineInDoubt("why")), SlotResized("k", 1, FIRM)),
         (TEND, ev.SlotsTended((("k", "gone"),), (("l", MOVE),), ("l",)), ev.SlotsTended((("m", "gone"),))),
         (TEND, ev.SlotsTended(), ev.SlotsTended(moved=(("k", replace(MOVE, placement="")),))),
         (fx.ForgetSlots(("k",)), ev.SlotsForgotten(), ev.SlotsTended()),
@@ -283,7 +283,7 @@ def test_what_stands_in_for_an_answer_promises_nothing_and_is_one_to_its_questio
         (fx.ReleaseSlot("k"), ev.SlotFreed("k", doubt)),
         (PRICE, ev.SlotsPriced("c", (replace(unpriced, detail="the price strategy failed: why"),) * 2)),
         (DESCRIBE, ev.MachineDescribed("c", json.dumps({"error": "why"}))),
-        (RESIZE, SlotResized("k", 2, None, "why")),
+        (RESIZE, SlotResized("k", 2, doubt)),
         (TEND, ev.SlotsTended()),
         (fx.ForgetSlots(("k",)), ev.SlotsForgotten()),
     ]

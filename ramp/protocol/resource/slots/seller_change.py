@@ -15,22 +15,21 @@ machine is asked for the old, smaller size, so the slot itself is never lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import Agreement, Signed, document_name
+from ramp.model.agreement import Signed, document_name
 from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
 from ramp.model.instant import Duration, Instant, iso
-from ramp.model.offer import Refusal
+from ramp.model.offer import NOT_RESIZABLE, Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
 from ramp.protocol.effects import Effect, Persist, ResizeSlot, SaveAgreement, Send
-from ramp.protocol.events import SlotResized
+from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled
+from ramp.protocol.resource.participant import Participant
 from ramp.protocol.timing import Pace, Retry, earliest
-from ramp.protocol.transition_tables import SELLER_CHANGE, SellerChangeState
+from ramp.protocol.transition_tables import SELLER_CHANGE, ParticipantState, SellerChangeState
 
 S = SellerChangeState
 
@@ -43,10 +42,9 @@ class SellerChange(StateMachine[SellerChangeState]):
 
     Args:
         signed: the amendment, signed by the buyer.
-        agreement: of the slot.
+        participant: the accepted offer.
         state: present state of the slot.
         pace: of the resource.
-        is_sold: returns whether the slot is still sold.
 
     Attributes:
         body: the amendment.
@@ -55,17 +53,15 @@ class SellerChange(StateMachine[SellerChangeState]):
         stranded: why the machine cannot restore the old size, so that the slot is lost; else empty.
     """
 
-    def __init__(
-        self, signed: Signed, agreement: Agreement, state: SlotState, pace: Pace, is_sold: Callable[[], bool]
-    ) -> None:
-        super().__init__(agreement.request_id, SELLER_CHANGE, S.NEW)
+    def __init__(self, signed: Signed, participant: Participant, state: SlotState, pace: Pace) -> None:
+        super().__init__(participant.conversation_id, SELLER_CHANGE, S.NEW)
         self.signed = signed
         self.body = signed.change
         self.on_record = False
         self.last_word: ChangeDone | ChangeRefused | None = None
         self.stranded = ""
         self._state = state
-        self._is_sold = is_sold
+        self._participant = participant
         self._pace = pace
         self._retry = Retry(pace)
         self._taken = False
@@ -133,7 +129,7 @@ class SellerChange(StateMachine[SellerChangeState]):
             return []
         if self.state is S.PREPARING and not self.body.grows:
             return self._on_checked(resized, now)
-        if resized.answer is None:
+        if isinstance(resized.answer, MachineInDoubt):
             self._in_doubt = True
             self._retry.again(now)
             return []
@@ -172,7 +168,7 @@ class SellerChange(StateMachine[SellerChangeState]):
                 return self._restore("expired", detail, "deadline")
             return self._ask_again(now)
         if self.state is S.AGREED and now >= body.effective_at:
-            if not self._is_sold():
+            if self._participant.state is not ParticipantState.SOLD:
                 return self._restore("not_active", "the slot is being released", "deadline")
             if now >= body.valid_until:
                 return self._too_late()
@@ -209,11 +205,10 @@ class SellerChange(StateMachine[SellerChangeState]):
 
     def _on_checked(self, resized: SlotResized, now: Instant) -> list[Effect]:
         """Take the first answer; nothing is recorded yet, so doubt counts as a refusal."""
-        if resized.answer is None:
-            return self._end("machine_unavailable", resized.doubt, "SlotResized", now)
+        if isinstance(resized.answer, MachineInDoubt):
+            return self._end("machine_unavailable", resized.answer.reason, "SlotResized", now)
         if isinstance(resized.answer, Refusal):
-            code = refusal_code(resized.answer, able=resized.able)
-            return self._end(code, resized.answer.detail, "SlotResized", now)
+            return self._end(refusal_code(resized.answer), resized.answer.detail, "SlotResized", now)
         self._enter(S.AGREED, "SlotResized")
         return [self._received(now), self._agreed()]
 
@@ -221,8 +216,8 @@ class SellerChange(StateMachine[SellerChangeState]):
         if self.state is not (S.PREPARING if self.body.grows else S.TAKING):
             return []
         if isinstance(resized.answer, Refusal):
-            able = resized.able or not self.body.grows
-            return self._not_done(resized.answer, refusal_code(resized.answer, able=able), now)
+            code = refusal_code(resized.answer) if self.body.grows else str(resized.answer.code)
+            return self._not_done(resized.answer, code, now)
         if self.body.grows:
             self._enter(S.AGREED, "SlotResized")
             self._retry.stop()
@@ -237,8 +232,8 @@ class SellerChange(StateMachine[SellerChangeState]):
         follows a later one.
         """
         if self._in_doubt:
-            return self._restore(str(code), refusal.detail, "SlotResized")
-        return self._end(str(code), refusal.detail, "SlotResized", now)
+            return self._restore(code, refusal.detail, "SlotResized")
+        return self._end(code, refusal.detail, "SlotResized", now)
 
     def _ask_machine(self) -> ResizeSlot:
         reserves = self.state is S.PREPARING and self.body.grows
@@ -301,6 +296,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         return Send(Message(Performative.REQUEST, body.resource, body.bank, about, self.signed, reply_with=body.key))
 
 
-def refusal_code(refusal: Refusal, *, able: bool) -> str:
+def refusal_code(refusal: Refusal) -> str:
     """Return the code of a machine's refusal; `cannot_resize` if it can resize nothing."""
-    return str(refusal.code) if able else "cannot_resize"
+    return "cannot_resize" if refusal == NOT_RESIZABLE else str(refusal.code)

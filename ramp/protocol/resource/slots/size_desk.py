@@ -295,8 +295,7 @@ class SizeDesk:
         return None
 
     def _begun(self, signed: Signed, slot: KeptSlot) -> SellerChange:
-        is_sold = lambda: slot.participant.state is ParticipantState.SOLD  # noqa: E731
-        change = SellerChange(signed, slot.participant.agreed, slot.state, self._pace, is_sold)
+        change = SellerChange(signed, slot.participant, slot.state, self._pace)
         return self._open.add(change.body.offer_id, change)
 
     def _slot(self, participant: Participant) -> KeptSlot:
