@@ -25,7 +25,7 @@ from ramp.model.shortcoming import shortcoming, site_shortcoming
 from ramp.model.sizes.moldable import least_cores, size_problem
 from ramp.protocol.belief import sealed_by
 from ramp.protocol.effects import Effect, Report, Send, not_understood, reject
-from ramp.protocol.events import Approval, AuctionOptions
+from ramp.protocol.events import Approval, RequestSubmitted
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
@@ -72,19 +72,11 @@ class Auction(StateMachine[AuctionState]):
     """
 
     def __init__(
-        self,
-        request_id: str,
-        request: RequestForQuotation,
-        options: AuctionOptions,
-        *,
-        rule: CheckedRule,
-        user: str,
-        directories: Directories,
-        pace: Pace,
+        self, submitted: RequestSubmitted, *, rule: CheckedRule, user: str, directories: Directories, pace: Pace
     ) -> None:
-        super().__init__(request_id, AUCTION, AuctionState.NEW)
-        self.request = request
-        self.options = options
+        super().__init__(submitted.request_id, AUCTION, AuctionState.NEW)
+        self.request = submitted.request
+        self.options = submitted.options
         self.rule = rule
         self.rounds: list[RoundRecord] = []
         self.result: AuctionResult | None = None
@@ -98,7 +90,7 @@ class Auction(StateMachine[AuctionState]):
         self._resources: Mapping[str, None] = {}
         self._final = FinalRefusals()
         self._silent: set[str] = set()
-        self._made = OffersMade(request, options.preference, rule)
+        self._made = OffersMade(self.request, self.options.preference, rule)
         self._round_number = 0
         self._asked: dict[int, RequestUnit] = {}
         self._heard: set[tuple[str, int]] = set()

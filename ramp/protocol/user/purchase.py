@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ramp.errors import RuleFailed
 from ramp.model.acl import Message
@@ -66,25 +67,14 @@ class Purchase:
         self._ids = ids
         self._pace = pace
         self._clock_warning = clock_warning
-        self._directories = directories
         self._rule = rule
+        self._new_auction = partial(Auction, submitted, rule=rule, user=user, directories=directories, pace=pace)
         self._auction = self._new_auction()
         self._voting: Voting | None = None
         self._won: AuctionResult | None = None
         self._quote: AuctionResult | None = None
         self._recalled = False
         self._decided = False
-
-    def _new_auction(self) -> Auction:
-        return Auction(
-            self.request_id,
-            self.request,
-            self.options,
-            rule=self._rule,
-            user=self._user,
-            directories=self._directories,
-            pace=self._pace,
-        )
 
     @property
     def deadline(self) -> Instant | None:

@@ -26,7 +26,7 @@ from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import UnitAdvanced
 from ramp.protocol.questions import Question
-from ramp.protocol.records import AcceptanceAsked, Record
+from ramp.protocol.records import AcceptanceAsked
 from ramp.protocol.rules.checked_rule import PaidPrices, Priced
 from ramp.protocol.timing import Pace, Retry, earliest
 from ramp.protocol.transition_tables import VOTING, VotingState
@@ -119,9 +119,7 @@ class Voting(StateMachine[VotingState]):
         self._preference = preference
         self._ballots = {number: _Ballot(number, offers, Retry(pace)) for number, offers in candidates.items()}
         self._cancelling: dict[str, Question] = {}
-        self._end_status = RequestStatus.FAILED
-        self._end_reason = INTERRUPTED
-        self._end_code = ""
+        self._end = VotingResult(RequestStatus.FAILED, INTERRUPTED, ())
 
     @property
     def deadline(self) -> Instant | None:
@@ -138,11 +136,9 @@ class Voting(StateMachine[VotingState]):
             effects += self._ask(ballot, now)
         return effects
 
-    def recover(self, records: Sequence[Record], now: Instant) -> list[Effect]:
+    def recover(self, records: Sequence[AcceptanceAsked], now: Instant) -> list[Effect]:
         self._resume(VotingState.ABORTING)
-        effects: list[Effect] = [
-            self._cancel_hold(record.offer, now) for record in records if isinstance(record, AcceptanceAsked)
-        ]
+        effects: list[Effect] = [self._cancel_hold(record.offer, now) for record in records]
         self._end_if_cancelled("nothing to cancel")
         return effects
 
@@ -153,23 +149,22 @@ class Voting(StateMachine[VotingState]):
             RemoteProtocolError: if the content is not a vote, or the voter is not the resource asked.
         """
         content = message.content
-        effects: list[Effect] = []
+        if isinstance(content, NotUnderstood):
+            return []
+        if not isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
+            raise RemoteProtocolError(f"{type(content).__name__} is not a vote")
+        seal = sealed_by(message, Role.RESOURCE)
         if isinstance(content, HoldGranted):
-            effects = self._on_granted(message.sender, content, sealed_by(message, Role.RESOURCE), now)
-        elif isinstance(content, HoldRefused):
-            sealed_by(message, Role.RESOURCE)
-            self._check_voter(message.sender, content.offer_id)
-            if ballot := self._ballot_of(content.offer_id):
-                ballot.retry.answered(now)
-            self._take_instead(content)
-            effects = self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
-        elif isinstance(content, HoldCancelled):
-            sealed_by(message, Role.RESOURCE)
+            return self._on_granted(message.sender, content, seal, now)
+        if isinstance(content, HoldCancelled):
             self._forget_cancelling(message.sender, content.offer_id, now)
             self._end_if_cancelled("HoldCancelled")
-        elif not isinstance(content, NotUnderstood):
-            raise RemoteProtocolError(f"{type(content).__name__} is not a vote")
-        return effects
+            return []
+        self._check_voter(message.sender, content.offer_id)
+        if ballot := self._ballot_of(content.offer_id):
+            ballot.retry.answered(now)
+        self._take_instead(content)
+        return self._on_refused(content.offer_id, str(content.code), content.detail, "HoldRefused", now)
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request; ignored once the vote is over."""
@@ -283,8 +278,7 @@ class Voting(StateMachine[VotingState]):
         try:
             held = tuple(replace(unit, priced=self._priced(unit, now)) for unit in held)
         except RuleFailed as failed:
-            self._end_code = failed.code
-            return self._abort(RequestStatus.FAILED, failed.reason, "HoldGranted", now)
+            return self._abort(RequestStatus.FAILED, failed.reason, "HoldGranted", now, failed.code)
         over = over_limit([unit.priced.cost for unit in held if unit.priced is not None], self._max_cost)
         if over:
             return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
@@ -342,9 +336,9 @@ class Voting(StateMachine[VotingState]):
 
     # -- aborting ------------------------------------------------------------------------------------------------
 
-    def _abort(self, status: RequestStatus, reason: str, stimulus: str, now: Instant) -> list[Effect]:
+    def _abort(self, status: RequestStatus, reason: str, stimulus: str, now: Instant, code: str = "") -> list[Effect]:
         self._enter(VotingState.ABORTING, stimulus)
-        self._end_status, self._end_reason = status, reason
+        self._end = VotingResult(status, reason, (), code)
         effects: list[Effect] = []
         for ballot in self._ballots.values():
             ballot.retry.stop()
@@ -367,4 +361,4 @@ class Voting(StateMachine[VotingState]):
     def _end_if_cancelled(self, stimulus: str) -> None:
         if self.state is VotingState.ABORTING and not self._cancelling:
             self._enter(VotingState.ENDED, stimulus)
-            self.result = VotingResult(self._end_status, self._end_reason, (), self._end_code)
+            self.result = self._end

@@ -189,37 +189,20 @@ class SizeDesk:
             RemoteProtocolError: if the seal is missing, old or another's.
         """
         sealed_lately(message, Role.USER, now, self._pace.timing)
-        if isinstance(word, c.ChangeCall):
-            return self._on_call(message, word, participant, now)
-        return self._on_buyer(message, word, participant, now)
-
-    def _on_call(
-        self, message: Message, call: c.ChangeCall, participant: Participant | None, now: Instant
-    ) -> list[Effect]:
-        if participant is None or participant.agreement is None or participant.user != message.sender:
-            return [refused(message, call, "unknown_agreement", "no slot is sold to the sender under this agreement")]
-        slot = self._slot(participant)
-        change = self._open.get(participant.offer.offer_id)
-        if change is not None and change.body.number == call.number:
-            return []  # a late copy of the call
-        problem = self._standing_problem(slot) or self._selling_problem(slot, call.cores, call.until)
-        if problem is not None:
-            return [refused(message, call, *problem)]
-        return self.prices.on_call(message, call, participant, slot.state, now)
-
-    def _on_buyer(
-        self,
-        message: Message,
-        word: c.ChangeAgreed | c.ChangeWithdrawal,
-        participant: Participant | None,
-        now: Instant,
-    ) -> list[Effect]:
-        """Take a buyer's message that the addition is funded or withdrawn."""
         if participant is None or participant.user != message.sender:
-            return []
+            detail = "no slot is sold to the sender under this agreement"
+            return [refused(message, word, "unknown_agreement", detail)] if isinstance(word, c.ChangeCall) else []
         slot = self._slot(participant)
         change = self._open.get(participant.offer.offer_id)
-        if change is not None and change.body.number == word.number and change.body.grows:
+        is_open = change is not None and change.body.number == word.number
+        if isinstance(word, c.ChangeCall):
+            if is_open:
+                return []  # a late copy of the call
+            problem = self._standing_problem(slot) or self._selling_problem(slot, word.cores, word.until)
+            if problem is not None:
+                return [refused(message, word, *problem)]
+            return self.prices.on_call(message, word, participant, slot.state, now)
+        if change is not None and is_open and change.body.grows:
             heard = change.on_funded if isinstance(word, c.ChangeAgreed) else change.on_withdrawn
             return self._open.act(change.body.offer_id, partial(heard, now), now)
         said = slot.said.get(word.number)
