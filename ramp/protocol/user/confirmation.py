@@ -111,7 +111,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         # there is only one bank, so it may take as long as the holds last
         self._to_bank.begin(now, self._held_until - self._pace.timing.decision_margin)
         asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
-        return [Persist(asked), self._order(), *(unit.advanced() for unit in self._units.values())]
+        return [Persist(asked), self._ask_bank(), *(unit.advanced() for unit in self._units.values())]
 
     def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume an order from its records; without a decision it is voided."""
@@ -133,9 +133,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         failed = any(unit.failed is not None for unit in self._units.values())
         if self._vote is None or void is not None or failed:
             undecided = "the user agent was interrupted before the decision" if not failed else "a unit has failed"
-            cancelled = self._cancel_holds() if self._vote is None else []
             self._resume(S.VOIDING)
-            return cancelled + self._ask_to_void(void.reason if void else undecided, now)
+            return self._ask_to_void(void.reason if void else undecided, now)
         self._resume(S.CONFIRMING)
         return self._confirm_all(now)
 
@@ -174,12 +173,9 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     def withdraw(self, now: Instant) -> list[Effect]:
         """Withdraw the request; ignored after the decision, except for a job that has not started."""
-        if self.state is S.CONFIRMING and self._waits:
+        if self.state is S.RESERVING or (self.state is S.CONFIRMING and self._waits):
             return self._void("the user withdrew the request", "RequestWithdrawn", now)
-        if self.state is not S.RESERVING:
-            return []
-        cancelled = self._cancel_holds()
-        return cancelled + self._void("the user withdrew the request", "RequestWithdrawn", now)
+        return []
 
     def note_refund(self, agreement_id: str) -> None:
         """Record that the bank has refunded a unit."""
@@ -191,14 +187,14 @@ class Confirmation(StateMachine[ConfirmationState]):
         effects: list[Effect] = []
         if self._to_bank.is_over(now):
             if self.state is S.RESERVING:
-                effects = [*self._cancel_holds(), *self._void("the bank does not answer", "deadline", now)]
+                effects = self._void("the bank does not answer", "deadline", now)
             else:
                 self._blamed = self._laggards()
                 reason = f"{', '.join(sorted(self._blamed))} did not settle in time"
                 effects = self._void(reason, "deadline", now)
         if self._to_bank.is_due(now):
             self._to_bank.again(now)
-            effects.append(self._order() if self.state is S.RESERVING else self._withdrawal())
+            effects.append(self._ask_bank())
         if self.state is S.CONFIRMING and self._vote is not None:
             for unit in self._units.values():
                 if unit.stage in OPEN and unit.retry.is_due(now):
@@ -219,21 +215,18 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
-    def _order(self) -> Send:
-        order = c.PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
-        return self._request(order)
-
-    def _withdrawal(self) -> Send:
-        return self._request(c.OrderWithdrawal(self.order_id, self.valid_until, self._reason))
-
-    def _request(self, content: c.PaymentOrder | c.OrderWithdrawal) -> Send:
+    def _ask_bank(self) -> Send:
+        """Return the present question to the bank: the order, or its withdrawal."""
+        asked: c.Content = c.OrderWithdrawal(self.order_id, self.valid_until, self._reason)
+        if self.state is S.RESERVING:
+            asked = c.PaymentOrder(self.order_id, order_lines(self.agreements), self.valid_until)
         return Send(
             Message(
                 Performative.REQUEST,
                 self._user,
                 self._bank,
                 self.conversation_id,
-                content,
+                asked,
                 reply_with=self.order_id,
             )
         )
@@ -276,7 +269,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         margin = self._pace.timing.decision_margin
         if min(self._held_until, self._to_bank.begun + vote.valid_for) < now + margin:
             reason = "a hold or the reserved money was about to expire before all had voted"
-            return [*self._cancel_holds(), *self._void(reason, "FundsReserved", now)]
+            return self._void(reason, "FundsReserved", now)
         self._enter(S.CONFIRMING, "FundsReserved")
         self._vote = vote, seal
         return [
@@ -316,7 +309,8 @@ class Confirmation(StateMachine[ConfirmationState]):
         for unit in self._units.values():
             unit.retry.stop()
         self._to_bank.begin(now)
-        return [Persist(rc.VoidAsked(self.conversation_id, self.order_id, reason, now)), self._withdrawal()]
+        asked = rc.VoidAsked(self.conversation_id, self.order_id, reason, now)
+        return [*([] if self.decided else self._cancel_holds()), Persist(asked), self._ask_bank()]
 
     def _laggards(self) -> frozenset[str]:
         """Return the resources that delay the order: the silent ones, else all that have not settled."""
