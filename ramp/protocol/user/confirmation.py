@@ -63,10 +63,9 @@ class Confirmation(StateMachine[ConfirmationState]):
     Args:
         agreements: one a unit, all of one request and one order.
         pace: of the user.
-        held: the holds, one an agreement; empty after a restart.
     """
 
-    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace, held: Sequence[HeldUnit] = ()) -> None:
+    def __init__(self, agreements: Sequence[Agreement], *, pace: Pace) -> None:
         first = agreements[0]
         super().__init__(first.request_id, CONFIRMATION, S.NEW)
         self.order_id = first.order_id
@@ -76,8 +75,6 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._user = first.user
         self._bank = first.bank
         self._pace = pace
-        self._held_until = min((unit.held_until for unit in held), default=0)
-        self._vote_seals = tuple(unit.seal for unit in held)
         self._units = {agreement.agreement_id: ConfirmedUnit(agreement, Retry(pace)) for agreement in agreements}
         self._vote: tuple[c.FundsReserved, Seal] | None = None
         self._to_bank = Retry(pace)
@@ -105,12 +102,13 @@ class Confirmation(StateMachine[ConfirmationState]):
             return None
         return earliest(self._to_bank.deadline, *(unit.retry.due for unit in self._units.values()))
 
-    def start(self, now: Instant) -> list[Effect]:
-        """Record the agreements, then ask the bank for its vote."""
+    def start(self, held: Sequence[HeldUnit], now: Instant) -> list[Effect]:
+        """Record the agreements for these holds, then ask the bank for its vote."""
         self._enter(S.RESERVING, "start")
         # there is only one bank, so it may take as long as the holds last
-        self._to_bank.begin(now, self._held_until - self._pace.timing.decision_margin)
-        asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, self._vote_seals, now)
+        self._to_bank.begin(now, min(unit.held_until for unit in held) - self._pace.timing.decision_margin)
+        seals = tuple(unit.seal for unit in held)
+        asked = rc.FundsAsked(self.conversation_id, self.order_id, self.agreements, seals, now)
         return [Persist(asked), self._ask_bank(), *(unit.advanced() for unit in self._units.values())]
 
     def recover(self, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
@@ -205,13 +203,11 @@ class Confirmation(StateMachine[ConfirmationState]):
     def clock_set(self, by: Duration) -> None:
         for retry in (self._to_bank, *(unit.retry for unit in self._units.values())):
             retry.clock_set(by)
-        self._held_until += by
 
     def holds_end(self, at: Instant | None) -> None:
         """Shorten the wait if a repeated vote says that a hold ends sooner."""
-        if self.state is S.RESERVING and at is not None and at < self._held_until:
-            self._held_until = at
-            self._to_bank.limit = at - self._pace.timing.decision_margin
+        if self.state is S.RESERVING and at is not None:
+            self._to_bank.limit = earliest(self._to_bank.limit, at - self._pace.timing.decision_margin)
 
     # -- the bank ------------------------------------------------------------------------------------------------
 
@@ -267,7 +263,8 @@ class Confirmation(StateMachine[ConfirmationState]):
             raise RemoteProtocolError("the bank's vote is for another order")
         self._to_bank.answered(now)
         margin = self._pace.timing.decision_margin
-        if min(self._held_until, self._to_bank.begun + vote.valid_for) < now + margin:
+        limit = earliest(self._to_bank.limit, self._to_bank.begun + vote.valid_for - margin)
+        if limit is not None and limit < now:
             reason = "a hold or the reserved money was about to expire before all had voted"
             return self._void(reason, "FundsReserved", now)
         self._enter(S.CONFIRMING, "FundsReserved")

@@ -328,8 +328,8 @@ class Purchase:
             valid_for=self._pace.timing.agreement_validity,
             now=now,
         )
-        self.confirmation = Confirmation(agreements, pace=self._pace, held=result.held)
-        return self.confirmation.start(now)
+        self.confirmation = Confirmation(agreements, pace=self._pace)
+        return self.confirmation.start(result.held, now)
 
     def _after_confirmation(self, confirmation: Confirmation, now: Instant) -> list[Effect]:
         result = confirmation.result
