@@ -11,9 +11,8 @@ from ramp.errors import ConfigurationError
 from ramp.launching.acting import Acting, system_python
 from ramp.model.instant import MINUTE, SECOND
 from ramp.options import Seconds, Wanted
-from ramp.protocol.resource.jobs.launching import HANDOVER, LOCAL, OWN_ACCOUNT, Application, LaunchTerms
+from ramp.protocol.resource.jobs.launching import HANDOVER, LOCAL, NONE, OWN_ACCOUNT, Application, LaunchTerms
 
-NONE: Final = "none"
 BATCH_SYSTEMS: Final = ("slurm", "gridengine")
 """Executors that submit jobs to a batch system."""
 

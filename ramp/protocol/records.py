@@ -347,15 +347,13 @@ SoldChangeRecord = ChangeReceived | CapacityTaken | ChangeSettled | ChangeDroppe
 SlotJobRecord = JobTaken | JobCancelAsked | JobEnded
 """Records of a resource about the jobs on a slot."""
 
-OwnJobRecord = JobOrdered | JobHeard
-"""Records of a user about its jobs."""
-
 Record = (
     RequestRecord
     | HoldIntended
     | ParticipantRecord
     | SlotJobRecord
-    | OwnJobRecord
+    | JobOrdered
+    | JobHeard
     | ChangeProposed
     | ChangeConcluded
     | SoldChangeRecord

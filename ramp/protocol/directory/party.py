@@ -73,30 +73,34 @@ class KnownAgent:
 
 
 class Listed:
-    """The agents listed under one service; `names` are in alphabetical order.
+    """The agents listed under one service.
 
     Machines are often alike, so agents are also kept by their terms: a query looks at each kind of machine once.
     """
 
     def __init__(self) -> None:
-        self.names: list[str] = []
         self._terms: dict[str, StaticTerms | None] = {}
         self._kinds: dict[StaticTerms | None, list[str]] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """Their names in alphabetical order."""
+        return sorted(self._terms)
+
     def put(self, name: str, terms: StaticTerms | None) -> None:
         """List an agent or replace its terms; a machine without terms may have any."""
-        if name not in self._terms:
-            insort(self.names, name)
-        elif self._terms[name] == terms:
-            return
-        else:
-            self._leave_kind(name)
+        if name in self._terms:
+            if self._terms[name] == terms:
+                return
+            self.remove(name)
         self._terms[name] = terms
         insort(self._kinds.setdefault(terms, []), name)
 
     def remove(self, name: str) -> None:
-        del self.names[bisect_right(self.names, name) - 1]
-        self._leave_kind(name)
+        terms = self._terms.pop(name)
+        self._kinds[terms].remove(name)
+        if not self._kinds[terms]:
+            del self._kinds[terms]
 
     def page(
         self, needs: tuple[StaticNeeds, ...], after: str, most: int, most_unfit: int
@@ -121,12 +125,6 @@ class Listed:
         others = () if after else _first(unfit, "", most_unfit)
         told = tuple(UnfitAgent(name, (terms,)) for name in others if (terms := self._terms[name]) is not None)
         return found[:most], len(found) > most, told
-
-    def _leave_kind(self, name: str) -> None:
-        terms = self._terms.pop(name)
-        self._kinds[terms].remove(name)
-        if not self._kinds[terms]:
-            del self._kinds[terms]
 
 
 def _first(kinds: list[list[str]], after: str, most: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from ramp.protocol.questions import Questions
 from ramp.protocol.records import HoldIntended, ParticipantRecord, Record, SlotJobRecord, SoldChangeRecord, reference_of
 from ramp.protocol.resource.directory_entry import DirectoryEntry
 from ramp.protocol.resource.jobs.job_desk import JobWord
-from ramp.protocol.resource.jobs.launching import LaunchTerms
+from ramp.protocol.resource.jobs.launching import NONE, LaunchTerms
 from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
@@ -71,7 +71,8 @@ class ResourceParty(Party):
     ) -> None:
         super().__init__(name)
         pace = Pace(timing)
-        self._kept = kept = KeptParticipants(name, seller, pace, self, quotas or Quotas(), launching)
+        self._launching = launching or LaunchTerms(NONE)
+        self._kept = kept = KeptParticipants(name, seller, pace, self, quotas or Quotas(), self._launching)
         self.participants = kept.participants
         self.jobs = kept.jobs
         self.sizes = kept.sizes
@@ -358,5 +359,5 @@ class ResourceParty(Party):
             raise RemoteProtocolError("the offer was made to another user")
 
     def _new_participant(self, intended: HoldIntended) -> Participant:
-        own = {"resource": self.name, "bank": self._bank, "account": self.jobs.account_of(intended.user)}
+        own = {"resource": self.name, "bank": self._bank, "account": self._launching.account(intended.user)}
         return Participant(intended, pace=self._pace, **own)

@@ -41,7 +41,7 @@ class Tending:
     A move's message to the buyer is repeated until it is acknowledged or the slot is over.
     """
 
-    def __init__(self, resource: str, terms: LaunchTerms | None, pace: Pace, registry: Registry) -> None:
+    def __init__(self, resource: str, terms: LaunchTerms, pace: Pace, registry: Registry) -> None:
         self._resource = resource
         self._terms = terms
         self._pace = pace
@@ -79,8 +79,7 @@ class Tending:
 
     def _ask(self, now: Instant) -> list[Effect]:
         self._sold = {key: each for key, each in self._sold.items() if now < each.size[1]}
-        account = self._terms.account if self._terms is not None else lambda _: ""
-        slots = tuple((key, account(each.user)) for key, each in self._sold.items())
+        slots = tuple((key, self._terms.account(each.user)) for key, each in self._sold.items())
         return [TendSlots(slots)] if slots or self._tended else []
 
     def moved(self, moves: Sequence[tuple[str, SlotMove]], now: Instant) -> list[Effect]:

@@ -167,10 +167,16 @@ class Auction(StateMachine[AuctionState]):
         """At the deadline, repeat unanswered messages or end the wait."""
         if self._search is not None:
             effects = self._search.on_timer(now)
-            return self._on_limit(now) if self._search.given_up else effects
-        if self._limit is not None and now >= self._limit:
-            return self._on_limit(now)
+            if not self._search.given_up:
+                return effects
+            empty, silent = "no resource is registered in the market", "the directory does not answer"
+            reason = empty if self._search.is_empty else silent
+            return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
+        if self.state is AuctionState.APPROVING:
+            return self._close(RequestStatus.REJECTED, "the offers were not approved in time", "deadline", now)
         assert self._round is not None, "nothing else can be due"
+        if self._limit is not None and now >= self._limit:
+            return self._close_round(self._round, now)
         return self._call(self._round, self._round.time_out(now))
 
     def clock_set(self, by: Duration) -> None:
@@ -301,16 +307,6 @@ class Auction(StateMachine[AuctionState]):
 
     def _reject(self, resource: str, offer: Offer, reason: str) -> Send:
         return reject(self._user, resource, self.conversation_id, offer.offer_id, reason)
-
-    def _on_limit(self, now: Instant) -> list[Effect]:
-        if self._search is not None:
-            empty, silent = "no resource is registered in the market", "the directory does not answer"
-            reason = empty if self._search.is_empty else silent
-            return self._close(RequestStatus.NO_OFFERS, reason, "deadline", now)
-        if self.state is AuctionState.APPROVING:
-            return self._close(RequestStatus.REJECTED, "the offers were not approved in time", "deadline", now)
-        assert self._round is not None, "bids are awaited in an open round only"
-        return self._close_round(self._round, now)
 
     def _close_round(self, bidding: BiddingRound, now: Instant) -> list[Effect]:
         not_called = [

@@ -18,7 +18,7 @@ from ramp.protocol.effects import Effect, Persist, Report
 from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutputAsked, JobSubmitted
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import Questions
-from ramp.protocol.records import JobHeard, JobOrdered, OwnJobRecord
+from ramp.protocol.records import JobHeard, JobOrdered
 from ramp.protocol.user.changing.history import History
 
 NOT_BOUGHT = "not_active"
@@ -77,17 +77,13 @@ class OwnJobs:
     def known(self) -> tuple[OwnJob, ...]:
         return tuple(self._jobs.values())
 
-    def replay(self, record: OwnJobRecord) -> None:
-        if isinstance(record, JobOrdered):
-            self._jobs[record.order.job_id] = OwnJob(record.request_id, record.resource, record.order, record.at)
-        elif record.word.job_id in self._jobs:
-            self._jobs[record.word.job_id].word = record.word
-
     def recover(self, records: Sequence[object], now: Instant) -> list[Effect]:
         """Resume after a restart; order unanswered jobs again while their slots last."""
         for record in records:
-            if isinstance(record, OwnJobRecord):
-                self.replay(record)
+            if isinstance(record, JobOrdered):
+                self._jobs[record.order.job_id] = OwnJob(record.request_id, record.resource, record.order, record.at)
+            elif isinstance(record, JobHeard) and record.word.job_id in self._jobs:
+                self._jobs[record.word.job_id].word = record.word
         effects: list[Effect] = []
         for job in self._jobs.values():
             agreement = self._agreements.get(job.order.agreement_id)

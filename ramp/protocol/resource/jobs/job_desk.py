@@ -93,15 +93,13 @@ class JobDesk:
 
     Args:
         resource: name of the resource.
-        terms: how it launches jobs; None if it does not.
+        terms: how it launches jobs.
         timing: the protocol's limits.
         registry: of the resource's conversations.
         lose: reports a slot (an offer's id) as failed that was not delivered.
     """
 
-    def __init__(
-        self, resource: str, terms: LaunchTerms | None, timing: Timing, registry: Registry, lose: Lose
-    ) -> None:
+    def __init__(self, resource: str, terms: LaunchTerms, timing: Timing, registry: Registry, lose: Lose) -> None:
         self._resource = resource
         self._terms = terms
         self._timing = timing
@@ -111,10 +109,6 @@ class JobDesk:
         self._waiting: dict[str, list[Message]] = {}
         self._reads: Waiting[Message] = Waiting("read-", READS_MAX)
         self._staged: dict[str, set[str]] = {}
-
-    def account_of(self, user: str) -> str:
-        """Return a buyer's local account; empty if there is no such account, or no launcher."""
-        return "" if self._terms is None else self._terms.account(user)
 
     def jobs_of(self, offer_id: str) -> Iterator[Job]:
         return (self._jobs[each] for each in self._by_offer.get(offer_id, ()))
@@ -166,7 +160,6 @@ class JobDesk:
             refusal = self._problem(word, participant, now)
             if refusal is not None:
                 return [self._refuse(message, word, *refusal)]
-            assert self._terms is not None
             offer, account = participant.offer, self._terms.account(message.sender)
             others = [each.taken for each in self.jobs_of(offer.offer_id) if not each.state.is_final]
             due = due_at(word, participant, now, beside=others)
@@ -213,7 +206,7 @@ class JobDesk:
             piece.job_id,
             self._resource,
             participant.reservation_id,
-            self.account_of(participant.user),
+            self._terms.account(participant.user),
             offer.cores,
             offer.start,
             offer.end,
@@ -225,7 +218,7 @@ class JobDesk:
     def _closed(self, participant: Participant, now: Instant, job_id: str) -> tuple[str, str] | None:
         """Return why a slot takes no further job, or None."""
         offer = participant.offer
-        if self._terms is None or not self._terms.launches:
+        if not self._terms.launches:
             return (
                 "launching_off",
                 "this resource launches no jobs; `ramp show ID --as env` shows how to start one yourself",
@@ -256,7 +249,6 @@ class JobDesk:
             )
         if order.cores > cores:
             return "too_many_cores", f"the job must use at most the slot's {cores} cores, got {order.cores}"
-        assert self._terms is not None
         if order.application and self._application(order, participant) is None:
             has = titles(self._terms.applications, order.application) or "none"
             wanted = f"{order.application} {order.application_version}".strip()
@@ -266,7 +258,6 @@ class JobDesk:
 
     def _application(self, order: c.JobOrder, participant: Participant) -> Application | None:
         """Return the application of an order: of the version that the order names, or the request."""
-        assert self._terms is not None
         unit, version = participant.unit, order.application_version
         if not version and unit.application == order.application:
             version = unit.application_version or ""
@@ -354,14 +345,13 @@ class JobDesk:
         return [*effects, *self._lose(offer_id, RefusalCode.NOT_DELIVERED, job.sight.detail, now)]
 
     def _add(self, taken: JobTaken, participant: Participant) -> Job:
-        terms = self._terms or LaunchTerms("none")
         reservation_id = participant.reserved_as or participant.reservation_id
         job = Job(
             taken,
             offer=replace(participant.offer, end=participant.size[1]),
             reservation_id=reservation_id,
             resource=self._resource,
-            terms=terms,
+            terms=self._terms,
             place=place_variables(participant.offer, participant.unit.torus, reservation_id, participant.size[0]),
             unit=participant.unit,
         )

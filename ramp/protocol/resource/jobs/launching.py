@@ -107,6 +107,9 @@ EVERYBODY: Final = "*"
 LOCAL: Final = "local"
 """The executor that runs jobs on the agent's own computer, each under a keeper of the site."""
 
+NONE: Final = "none"
+"""The executor of a resource that launches no jobs."""
+
 HANDOVER: Final = "handover"
 """The executor that launches nothing: buyers run their own jobs on the slots handed over to their accounts."""
 
@@ -135,7 +138,7 @@ class LaunchTerms:
 
     @property
     def launches(self) -> bool:
-        return self.executor != HANDOVER
+        return self.executor not in (NONE, HANDOVER)
 
     @property
     def keeps_jobs(self) -> bool:

@@ -93,7 +93,7 @@ class KeptParticipants:
         pace: of the resource.
         registry: of its conversations.
         quotas: limits of one buyer's unpaid slots.
-        launching: how it launches jobs; None if it does not.
+        launching: how it launches jobs.
 
     Attributes:
         jobs: jobs on sold slots.
@@ -107,7 +107,7 @@ class KeptParticipants:
     """
 
     def __init__(
-        self, name: str, seller: Seller, pace: Pace, registry: Registry, quotas: Quotas, launching: LaunchTerms | None
+        self, name: str, seller: Seller, pace: Pace, registry: Registry, quotas: Quotas, launching: LaunchTerms
     ) -> None:
         self.jobs = JobDesk(name, launching, pace.timing, registry, self.lost)
         self.unpaid = Unpaid(quotas, seller.cores)
