@@ -105,7 +105,7 @@ class JobDesk:
         self.lose: Callable[[str, RefusalCode, str, Instant], list[Effect]] = lambda *_: []
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
-        self._reads: Waiting[Message] = Waiting("read-", READS_MAX)
+        self._reads: Waiting[Message] = Waiting(READS_MAX)
         self._staged: dict[str, set[str]] = {}
 
     def account_of(self, user: str) -> str:
