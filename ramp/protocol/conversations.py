@@ -367,8 +367,6 @@ class Recent(OrderedDict[Key, Value]):
         self._lifetime = lifetime
         self._most = most
         self._until: dict[Key, Instant] = {}
-        self._none_before: Instant = 0
-        """No value expires earlier."""
 
     def standing(self, key: Key, now: Instant) -> Value | None:
         """Return the value if its lifetime has not ended, else None."""
@@ -380,15 +378,10 @@ class Recent(OrderedDict[Key, Value]):
 
     def clock_set(self, by: Duration) -> None:
         self._until = {key: until + by for key, until in self._until.items()}
-        self._none_before += by
 
     def put(self, key: Key, value: Value, now: Instant) -> None:
         self[key] = value
         self.move_to_end(key)
         self._until[key] = now + self._lifetime
-        while len(self) > self._most or now >= self._none_before:
-            oldest = next(iter(self))
-            if len(self) > self._most or now >= self._until[oldest]:
-                self.forget(oldest)
-            else:
-                self._none_before = self._until[oldest]
+        while len(self) > self._most or now >= self._until[next(iter(self))]:
+            self.forget(next(iter(self)))
