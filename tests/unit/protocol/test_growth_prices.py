@@ -18,7 +18,7 @@ from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.slots.growth_prices import GrowthPrices
+from ramp.protocol.resource.slots.growth_prices import PENDING_MAX, GrowthPrices
 from ramp.protocol.timing import Timing
 
 VALIDITY = Timing().offer_validity
@@ -247,9 +247,10 @@ def test_answers_to_nothing_change_nothing(desk: Desk) -> None:
     assert desk.standing() is None
 
 
-def test_the_oldest_call_goes_when_too_many_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk.prices.pending, "_most", 2)
-    for number in (1, 2, 3):
-        desk.call(replace(CALL, number=number), reference=f"w{number}")
+def test_the_oldest_call_goes_when_too_many_wait(desk: Desk) -> None:
+    desk.call(CALL)
+    (waiting,) = desk.prices.pending.values()
+    for _ in range(PENDING_MAX):
+        desk.prices.pending.put(waiting)
     lack = (Refusal(1, RefusalCode.CORES_TAKEN),) * 5
     assert [len(desk.quoted(*lack, call_id=f"call-{number}")) for number in (1, 2, 3)] == [0, 1, 1]
