@@ -122,12 +122,6 @@ def test_a_deposit_is_ordered_with_its_memo(keeper: Any) -> None:
     assert contents(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
 
 
-def test_a_page_is_the_banks(keeper: Any) -> None:
-    ask(keeper)
-    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
-        keeper.hear("mallory", LAST, role=Role.BANK)
-
-
 def test_a_machine_is_asked_until_its_resource_answers(alice: Any) -> None:
     asked = [c.MachineQuery("q", 2 * HOUR)]
     effects = alice.command(ev.MachineAsked("q", "res1", 2 * HOUR))
