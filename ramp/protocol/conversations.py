@@ -336,20 +336,18 @@ class Waiting(OrderedDict[str, Value]):
     """What waits for an answer of machine, strategy, launcher, ledger or authority, by the id of its question.
 
     Args:
-        prefix: of the ids, which are numbered.
         most: maximum number; the oldest are dropped, as if lost on the way. None without a limit.
     """
 
-    def __init__(self, prefix: str, most: int | None = None) -> None:
+    def __init__(self, most: int | None = None) -> None:
         super().__init__()
-        self._prefix = prefix
         self._most = most
         self._asked = 0
 
     def put(self, value: Value) -> str:
         """Keep a value, and return the id of its question."""
         self._asked += 1
-        call_id = f"{self._prefix}{self._asked}"
+        call_id = f"call-{self._asked}"
         self[call_id] = value
         if self._most is not None and len(self) > self._most:
             self.popitem(last=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 from typing import Any, Protocol
 
 from ramp.errors import RemoteProtocolError
@@ -129,7 +130,7 @@ class Question:
 
     Args:
         send: its first try.
-        ask: makes the content of the n-th try, from 1; None if all are alike.
+        ask: makes the content of the next try; None if all are alike.
         pace: of the party.
         now: the present.
         limit: time until it is given up.
@@ -145,7 +146,7 @@ class Question:
     def __init__(
         self,
         send: Send,
-        ask: Callable[[int], c.Content] | None,
+        ask: Callable[[], c.Content] | None,
         pace: Pace,
         now: Instant,
         *,
@@ -161,7 +162,6 @@ class Question:
         self._ask = ask
         self._role = role
         self._directories = directories
-        self._tries = 1
         self._retry = Retry(pace, longest)
         self._retry.begin(now, now + limit)
 
@@ -220,9 +220,8 @@ class Question:
         return [self._renewed()]
 
     def _renewed(self) -> Send:
-        self._tries += 1
         if self._ask is not None:
-            self.send = Send(replace(self.send.message, content=self._ask(self._tries)))
+            self.send = Send(replace(self.send.message, content=self._ask()))
         return self.send
 
 
@@ -256,10 +255,10 @@ class Search(Question):
         self._empty_limit = pace.timing.empty_limit
         limit, name = pace.timing.discovery_limit, f"{request_id}/directory"
 
-        def query(_: int) -> c.DirectoryQuery:
+        def query() -> c.DirectoryQuery:
             return c.DirectoryQuery(request_id, RESOURCE_SERVICE, found.after, needs)
 
-        asked = (Performative.QUERY_REF, user, directories.preferred, request_id, query(1))
+        asked = (Performative.QUERY_REF, user, directories.preferred, request_id, query())
         first = Send(Message(*asked, reply_with=name, reply_by=limit))
         super().__init__(first, query, pace, now, limit=limit, directories=directories, pages=found)
 
@@ -293,7 +292,7 @@ class Questions:
         self,
         query_id: str,
         receiver: str | Directories,
-        ask: Callable[[int], c.Content],
+        ask: Callable[[], c.Content],
         now: Instant,
         *,
         role: Role | None = None,
@@ -305,7 +304,7 @@ class Questions:
         Args:
             query_id: names the question and its conversation.
             receiver: one party, or directories, of which another is asked after a silence.
-            ask: makes the content of the n-th try, from 1: each try needs a new nonce, as an answer may be lost.
+            ask: makes the content of the next try.
             now: the present.
             role: in which the answer must be sealed; None without a seal, and for directories, which check it anyway.
             performative: REQUEST for an order.
@@ -314,18 +313,15 @@ class Questions:
         limit = self._pace.timing.query_limit
         directories = receiver if isinstance(receiver, Directories) else None
         name = receiver.preferred if isinstance(receiver, Directories) else receiver
-        send = Send(Message(performative, self._name, name, query_id, ask(1), reply_with=query_id, reply_by=limit))
+        send = Send(Message(performative, self._name, name, query_id, ask(), reply_with=query_id, reply_by=limit))
         question = Question(send, ask, self._pace, now, limit=limit, role=role, directories=directories, pages=pages)
         self._open.add(query_id, question)
         return self._open.act(query_id, lambda: [send], now)
 
     def ask_account(self, asked: AccountAsked, bank: str, now: Instant) -> list[Effect]:
         """Ask the bank for the own account."""
-
-        def query(tries: int) -> c.Content:
-            nonce = asked.query_id if tries == 1 else f"{asked.query_id}{NONCE_MARK}{tries}"
-            return c.AccountQuery(nonce, self._name, asked.since, asked.until)
-
+        nonces = chain([asked.query_id], (f"{asked.query_id}{NONCE_MARK}{tries}" for tries in count(2)))
+        query = lambda: c.AccountQuery(next(nonces), self._name, asked.since, asked.until)  # noqa: E731
         return self.ask(asked.query_id, bank, query, now, role=Role.BANK)
 
     def account_answered(

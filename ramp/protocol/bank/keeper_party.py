@@ -35,7 +35,7 @@ class KeeperParty(Party):
                 return self._order(agreement_id, c.RefundOrder(agreement_id, reason), now)
             case OverviewAsked(query_id, since, until):
                 pages = OverviewPages()
-                query = lambda _: c.OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
+                query = lambda: c.OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
                 return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK, pages=pages)
             case Message():
                 return self._on_message(event, now)
@@ -44,7 +44,7 @@ class KeeperParty(Party):
 
     def _order(self, reference: str, order: c.DepositOrder | c.RefundOrder, now: Instant) -> list[Effect]:
         role, performative = Role.BANK, Performative.REQUEST
-        return self._questions.ask(reference, self._bank, lambda _: order, now, role=role, performative=performative)
+        return self._questions.ask(reference, self._bank, lambda: order, now, role=role, performative=performative)
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content

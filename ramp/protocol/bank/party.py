@@ -135,7 +135,7 @@ class BankParty(Party):
     def __init__(self, name: str, *, timing: Timing) -> None:
         super().__init__(name)
         self._timing = timing
-        self._asked: Waiting[Message] = Waiting("call-")
+        self._asked: Waiting[Message] = Waiting()
         self._open: dict[str, Order] = {}
         self._expiry = Alarm(is_date=True)
         self.task(self._expiry, self._on_expiry)

@@ -34,7 +34,7 @@ class Applicant(Party):
         return self._questions.ask(
             self._request.invitation_id,
             self._office,
-            lambda _: self._request,
+            lambda: self._request,
             now,
             role=Role.ENROLMENT,
             performative=Performative.REQUEST,

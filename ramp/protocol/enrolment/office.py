@@ -79,7 +79,7 @@ class EnrolmentOffice(Party):
         self.task(self._next_look, self.start)
         self.follow(self._attempts)
         self.follow(self._queries)
-        self._asked: Waiting[Message] = Waiting("call-")
+        self._asked: Waiting[Message] = Waiting()
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:

@@ -29,7 +29,6 @@ from ramp.protocol.resource.jobs.launching import NONE, LaunchTerms
 from ramp.protocol.resource.participant import NEXT, Participant
 from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import DRAINING_DETAIL, PriceRange, Seller
-from ramp.protocol.resource.slots.growth_prices import CALLS
 from ramp.protocol.resource.slots.kept_participants import KeptParticipants
 from ramp.protocol.resource.slots.size_desk import GrowthWord
 from ramp.protocol.timing import Pace, Timing
@@ -84,7 +83,7 @@ class ResourceParty(Party):
         self._timing = timing
         self._pace = pace
         self._clock = ClockComparison(name, bank)
-        self._queries: Waiting[Message] = Waiting("describe-", DESCRIBING_MAX)
+        self._queries: Waiting[Message] = Waiting(DESCRIBING_MAX)
         self._questions = Questions(name, pace, self)
         self.task(self._entry, lambda now: self._entry.renew(now) + self._tending.look(now))
         self.task(self._tending, self._tending.on_timer)
@@ -152,7 +151,7 @@ class ResourceParty(Party):
         try:
             if event.call_id.startswith(NEXT):
                 return self._on_next(event, now)
-            asked = self.sizes.prices if event.call_id.startswith(CALLS) else self._seller
+            asked = self.sizes.prices if event.call_id in self.sizes.prices.pending else self._seller
             if isinstance(event, ev.SlotsQuoted):
                 return asked.on_quoted(event.call_id, event.answers, now)
             return asked.on_priced(event.call_id, event.prices, now)

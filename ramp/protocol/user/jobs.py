@@ -148,7 +148,7 @@ class OwnJobs:
         self, query_id: str, resource: str, content: c.Content, performative: Performative, now: Instant
     ) -> list[Effect]:
         return self._questions.ask(
-            query_id, resource, lambda _: content, now, role=Role.RESOURCE, performative=performative
+            query_id, resource, lambda: content, now, role=Role.RESOURCE, performative=performative
         )
 
     def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:

@@ -239,10 +239,10 @@ class UserParty(Party):
             case ev.AccountAsked():
                 return self._questions.ask_account(event, self._bank, now)
             case ev.MachineAsked(query_id, resource, horizon):
-                return self._questions.ask(query_id, resource, lambda _: c.MachineQuery(query_id, horizon), now)
+                return self._questions.ask(query_id, resource, lambda: c.MachineQuery(query_id, horizon), now)
             case ev.ResourcesAsked(query_id, service):
                 pages = ListingPages()
-                query = lambda _: c.DirectoryQuery(query_id, service, pages.after)  # noqa: E731
+                query = lambda: c.DirectoryQuery(query_id, service, pages.after)  # noqa: E731
                 return self._questions.ask(query_id, self._directories, query, now, pages=pages)
             case ev.ClockAsked(query_id):
                 return self._clock.ask(query_id, now)

@@ -140,13 +140,16 @@ def test_who_drains_adds_nothing(buyer: Buyer) -> None:
 def test_what_is_set_aside_for_an_addition_counts_with_what_its_buyer_holds(
     buyer: Buyer, cores: int, until: int, granted: bool
 ) -> None:
-    """Half of 64 cores may be set aside for one buyer, who holds 16 that are not paid."""
-    buyer.resource.hold("r2", cores=16)
+    """Half of 64 cores may be set aside for one buyer, who wants to hold 16 as well, before or after."""
+    offer, _ = buyer.resource.hold("r2", cores=16)
     answers = called(buyer, cores, until)
-    if granted:
-        assert [type(each) for each in answers] == [c.ChangePriced]
-    else:
-        assert refusal(answers) == "quota"
+    assert [type(each) for each in answers] == [c.ChangePriced if granted else c.ChangeRefused]
+    assert granted or refusal(answers) == "quota"
+    buyer.resource.hear("alice", c.HoldCancelled("r2", offer.offer_id), AT, conversation="r2")
+    price = buyer.price(cores, AT, until).cpu_hour_cost
+    buyer.propose(buyer.amendment(cores, AT, AT + NOTICE, price, until), AT)
+    (vote,) = said(buyer.resource.hold("r3", cores=16)[1])
+    assert isinstance(vote, c.HoldGranted) == granted
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ramp.model.slot import Slot
 from ramp.protocol import effects as fx
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.resource.slots.growth_prices import GrowthPrices
+from ramp.protocol.resource.slots.growth_prices import PENDING_MAX, GrowthPrices
 from ramp.protocol.timing import Timing
 
 VALIDITY = Timing().offer_validity
@@ -52,10 +52,10 @@ class Desk:
         message = Message(Performative.CFP, "alice", "res", "r1", call, reply_with=reference)
         return self.prices.on_call(message, call, self.participant, self.state, now)
 
-    def quoted(self, *answers: Slot | Refusal, call_id: str = "growth-1", now: int = 0) -> list[fx.Effect]:
+    def quoted(self, *answers: Slot | Refusal, call_id: str = "call-1", now: int = 0) -> list[fx.Effect]:
         return self.prices.on_quoted(call_id, answers, now)
 
-    def priced(self, *prices: int | PriceRefusal, call_id: str = "growth-1", now: int = 0) -> list[fx.Effect]:
+    def priced(self, *prices: int | PriceRefusal, call_id: str = "call-1", now: int = 0) -> list[fx.Effect]:
         return self.prices.on_priced(call_id, prices, now)
 
     def answer(self, price: int) -> c.ChangePriced:
@@ -160,7 +160,7 @@ def test_the_strategy_is_asked_for_every_piece_at_the_price_asked(desk: Desk) ->
     pieces = free(16), free(32, 2 * HOUR, 3 * HOUR)
     (question,) = desk.quoted(*pieces)
     assert isinstance(question, fx.PriceSlots)
-    assert (question.call_id, len(question.questions)) == ("growth-1", 2)
+    assert (question.call_id, len(question.questions)) == ("call-1", 2)
     assert [(unit.cpu_hour_cost, slot, user) for unit, slot, user in desk.asked] == [
         (70, pieces[0], "alice"),
         (70, pieces[1], "alice"),
@@ -193,8 +193,8 @@ def test_a_copy_of_a_call_that_is_being_worked_out_is_not_asked_again(desk: Desk
     desk.call()
     assert desk.call() == []
     assert desk.call(reference="w2") != []  # its sender asks again, and the first answer may have been lost
-    desk.quoted(free(16), *(free(1) for _ in range(4)), call_id="growth-2")
-    assert told(desk.priced(50, call_id="growth-2")).in_reply_to == "w2"
+    desk.quoted(free(16), *(free(1) for _ in range(4)), call_id="call-2")
+    assert told(desk.priced(50, call_id="call-2")).in_reply_to == "w2"
 
 
 def test_a_price_lasts_as_long_as_before_when_the_clock_is_set(desk: Desk) -> None:
@@ -247,9 +247,10 @@ def test_answers_to_nothing_change_nothing(desk: Desk) -> None:
     assert desk.standing() is None
 
 
-def test_the_oldest_call_goes_when_too_many_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk.prices._pending, "_most", 2)
-    for number in (1, 2, 3):
-        desk.call(replace(CALL, number=number), reference=f"w{number}")
+def test_the_oldest_call_goes_when_too_many_wait(desk: Desk) -> None:
+    desk.call(CALL)
+    (waiting,) = desk.prices.pending.values()
+    for _ in range(PENDING_MAX):
+        desk.prices.pending.put(waiting)
     lack = (Refusal(1, RefusalCode.CORES_TAKEN),) * 5
-    assert [len(desk.quoted(*lack, call_id=f"growth-{number}")) for number in (1, 2, 3)] == [0, 1, 1]
+    assert [len(desk.quoted(*lack, call_id=f"call-{number}")) for number in (1, 2, 3)] == [0, 1, 1]

@@ -17,10 +17,10 @@ from tests.unit.protocol.conftest import contents, reports
 
 
 def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any) -> None:
-    (query,) = contents(resource.party.handle(ev.AccountAsked("q", HOUR, None), 0))
-    assert query == c.AccountQuery("q", "res", HOUR, None)
+    (query,) = contents(resource.party.handle(ev.AccountAsked("q", HOUR, 2 * HOUR), 0))
+    assert query == c.AccountQuery("q", "res", HOUR, 2 * HOUR)
     asked: list[Any] = []
-    while c.AccountQuery("q#2", "res", HOUR, None) not in asked:
+    while c.AccountQuery("q#2", "res", HOUR, 2 * HOUR) not in asked:
         assert resource.party.deadline < Timing().query_limit
         asked += contents(resource.party.tick(resource.party.deadline))
     told = c.AccountStatement("q#2", "res", 5, 0, 0, 0)
@@ -102,6 +102,12 @@ def test_the_overview_is_put_together_from_its_pages(keeper: Any) -> None:
     assert keeper.party.deadline is None
 
 
+def test_a_page_does_not_lengthen_the_time_for_the_whole_answer(keeper: Any) -> None:
+    ask(keeper)
+    keeper.hear("bank", FIRST, 1)
+    assert reports(keeper.party.tick(Timing().query_limit), QueryAnswered) == [QueryAnswered("v1", None)]
+
+
 def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(keeper: Any) -> None:
     """The question was sent twice; when it was answered first there was one page only."""
     ask(keeper)
@@ -116,17 +122,11 @@ def test_a_deposit_is_ordered_with_its_memo(keeper: Any) -> None:
     assert contents(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
 
 
-def test_a_page_is_the_banks(keeper: Any) -> None:
-    ask(keeper)
-    with pytest.raises(RemoteProtocolError, match="mallory may not speak for bank"):
-        keeper.hear("mallory", LAST, role=Role.BANK)
-
-
 def test_a_machine_is_asked_until_its_resource_answers(alice: Any) -> None:
     asked = [c.MachineQuery("q", 2 * HOUR)]
     effects = alice.command(ev.MachineAsked("q", "res1", 2 * HOUR))
     assert contents(effects) == asked
-    assert effects[0].message.receiver == "res1"
+    assert (effects[0].message.receiver, effects[0].message.reply_by) == ("res1", Timing().query_limit)
     assert contents(alice.tick(alice.party.deadline)) == asked
     status = c.MachineStatus("q", "{}")
     with pytest.raises(RemoteProtocolError, match="res2 may not speak for res1"):

@@ -107,7 +107,7 @@ class JobDesk:
         self._lose = lose
         self._by_offer: dict[str, list[str]] = {}
         self._waiting: dict[str, list[Message]] = {}
-        self._reads: Waiting[Message] = Waiting("read-", READS_MAX)
+        self._reads: Waiting[Message] = Waiting(READS_MAX)
         self._staged: dict[str, set[str]] = {}
 
     def jobs_of(self, offer_id: str) -> Iterator[Job]:

@@ -34,9 +34,6 @@ PRICES_MAX = 10_000
 SMALLER_MAX = 6
 """Number of smaller additions that are also quoted, to suggest the nearest available one."""
 
-CALLS = "growth-"
-"""Prefix of the ids of these questions."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
@@ -63,12 +60,15 @@ class GrowthPrices:
     Args:
         timing: the protocol's limits.
         question: returns the strategy's question for an addition, the buyer and the quoted slot.
+
+    Attributes:
+        pending: calls that wait for machine or strategy.
     """
 
     def __init__(self, timing: Timing, question: Callable[[RequestUnit, str, Slot], PriceQuestion]) -> None:
         self._timing = timing
         self._question = question
-        self._pending: Waiting[_Pending] = Waiting(CALLS, PENDING_MAX)
+        self.pending: Waiting[_Pending] = Waiting(PENDING_MAX)
         self._answers: Recent[tuple[str, int, Instant], tuple[ChangeCall, ChangePriced]] = Recent(
             timing.offer_validity, PRICES_MAX
         )
@@ -103,15 +103,15 @@ class GrowthPrices:
         answered = self._answers.standing((state.digest, call.cores, call.until), now)
         if answered is not None and answered[0] == call:
             return [reply(message, Performative.PROPOSE, answered[1])]
-        if any(each.message == message for each in self._pending.values()):
+        if any(each.message == message for each in self.pending.values()):
             return []  # a copy; the machine is still at work on the first
         additions = tuple(_additions(as_offered(participant.unit, participant.offer), call, state, begins))
-        call_id = self._pending.put(_Pending(message, call, additions, state.digest))
+        call_id = self.pending.put(_Pending(message, call, additions, state.digest))
         return [QuoteSlots(call_id, tuple(each.unit for each in additions))]
 
     def on_quoted(self, call_id: str, answers: Sequence[Slot | Refusal], now: Instant) -> list[Effect]:
         """Ask the strategy for a price of each piece, or refuse with the nearest available size."""
-        pending = self._pending.get(call_id)
+        pending = self.pending.get(call_id)
         if pending is None:
             return []
         found = list(zip(pending.wanted, answers, strict=True))
@@ -127,7 +127,7 @@ class GrowthPrices:
 
     def on_priced(self, call_id: str, prices: Sequence[int | PriceRefusal], now: Instant) -> list[Effect]:
         """Answer the call; added cores and added time both cost the higher of their prices."""
-        pending = self._pending.get(call_id)
+        pending = self.pending.get(call_id)
         if pending is None:
             return []
         named: list[int] = []
@@ -136,7 +136,7 @@ class GrowthPrices:
                 nearest = "" if price.nearest is None else f"acceptable price: {price.nearest} credits/core-hour"
                 return [self._refuse(call_id, str(price.code), nearest or price.detail)]
             named.append(price)
-        del self._pending[call_id]
+        del self.pending[call_id]
         call = pending.call
         asked = call.cores, call.until, pending.state
         priced = ChangePriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
@@ -144,7 +144,7 @@ class GrowthPrices:
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:
-        pending = self._pending.pop(call_id)
+        pending = self.pending.pop(call_id)
         return refused(pending.message, pending.call, code, detail)
 
 

@@ -89,14 +89,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         return not self.body.grows and (self.state is S.PREPARING or self._is_agreed)
 
     @property
-    def set_aside(self) -> int:
-        """Unpaid cores that the machine reserves for an addition."""
-        if not self.body.grows:
-            return 0
-        longer = self.body.until > self._state.until
-        return self.body.cores if longer else self.body.cores - self._state.cores
-
-    @property
     def _is_agreed(self) -> bool:
         return self.state in (S.AGREED, S.TAKING, S.POSTING)
 

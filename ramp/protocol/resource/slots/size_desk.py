@@ -57,6 +57,10 @@ class KeptSlot:
         """The bank's answers about posted amendments."""
         return [each.posted for each in self.said.values() if isinstance(each, c.ChangeDone)]
 
+    def added(self, cores: int, until: Instant) -> int:
+        """Return the cores that the machine reserves for an addition."""
+        return cores if until > self.state.until else cores - self.state.cores
+
     def amended(self, body: ContractChange) -> None:
         """Apply a posted amendment."""
         before, self.state = self.state, amended.after(self.state, body)
@@ -265,8 +269,7 @@ class SizeDesk:
     def _selling_problem(self, slot: KeptSlot, cores: int, until: Instant) -> tuple[str, str] | None:
         if self._seller.draining:
             return "draining", DRAINING_DETAIL
-        more = cores if until > slot.state.until else cores - slot.state.cores
-        too_much = self._unpaid.problem(slot.participant.user, more)
+        too_much = self._unpaid.problem(slot.participant.user, slot.added(cores, until))
         return ("quota", too_much) if too_much else None
 
     def _price_problem(self, body: ContractChange, now: Instant) -> tuple[str, str] | None:
@@ -292,7 +295,8 @@ class SizeDesk:
         offer_id = change.body.offer_id
         slot = self._slots[offer_id]
         if change.body.grows:
-            self._unpaid.add(change.body.user, change.body.key, change.set_aside)
+            added = slot.added(change.body.cores, change.body.until)
+            self._unpaid.add(change.body.user, change.body.key, added)
         if change.state is SellerChangeState.ENDED:
             assert change.last_word is not None
             self._close(offer_id)
