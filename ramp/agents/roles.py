@@ -19,7 +19,7 @@ from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.sites import BUNDLED, SITE_FIELD, Routes, Site
 from ramp.errors import DocumentError, LedgerUnavailable, TransportError
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
 from ramp.model.instant import iso
@@ -31,7 +31,6 @@ from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.codec import DOCUMENT_FIELD
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.logs import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier, behaviour

@@ -24,7 +24,7 @@ from ramp.runtime.joining.invitations import Invitation, proof
 from ramp.runtime.joining.membership import install, joined, request_of
 from ramp.runtime.joining.register import Register
 from ramp.runtime.joining.requests import read_issued, read_request
-from ramp.runtime.keys.revocations import read_list, sign_list
+from ramp.runtime.keys.issuing import read_list, sign_list
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
 from tests.unit.joining.inviting_market import NAME, NOW, Market, market_in
@@ -356,7 +356,7 @@ def test_openssl_reads_the_same(market: Market, tmp_path: Path) -> None:
 
 
 def test_a_thousand_revocations_fit_into_a_message(market: Market) -> None:
-    from ramp.runtime.keys.revocations import Revocation
+    from ramp.runtime.keys.issuing import Revocation
 
     lines = [Revocation(f"{2**158 + number:x}", f"user{number}", NOW, "") for number in range(1_000)]
     pem = sign_list(lines, 1, market.keys.issuer(), NOW, WEEK)

@@ -13,12 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid
 from ramp.model import contents
-from ramp.model.acl import OFFERS, SEALED, Message, Performative
+from ramp.model.acl import OFFERS, SEALED, EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.rfql.signing.notary import XmlNotary
