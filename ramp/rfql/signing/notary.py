@@ -126,11 +126,10 @@ class PublicNotary:
     def _verify_level(
         self, element: Element, document: bytes, levels: int, now: Instant
     ) -> tuple[Element, CertifiedParty]:
-        certificate = check_profile(signature_of(element, levels))
-        party = self._trust.check(certificate, now)
+        party = self._trust.check(check_profile(signature_of(element, levels)), now)
         serial = certificates.serial_text(party.certificate)
         self._tell(f"certificate {serial} of {party.name}: {self._trust.standing()}")
-        content = verify_bytes(document, certificate, now)
+        content = verify_bytes(document, party.certificate, now)
         assert content.tag == element.tag, "URI='' covers the whole document"
         self._tell(f"signature of {party.name} over the whole {etree.QName(element).localname} ({METHOD.name})")
         return content, party
@@ -183,7 +182,7 @@ class PublicNotary:
 
     def _check_seal(self, sealed: seals.SealedText, signed_at: Instant, now: Instant) -> CertifiedParty:
         try:
-            signer = self._trust.check_bytes(sealed.certificate_bytes(), now)
+            signer = self._trust.check(sealed.certificate_bytes(), now)
         except SealInvalid:
             raise
         except DocumentError as error:

@@ -8,7 +8,6 @@ callers read signed content only (against signature wrapping).
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Final
 
 from cryptography import x509
@@ -27,7 +26,7 @@ from signxml.exceptions import SignXMLException
 from ramp.errors import SignatureInvalid
 from ramp.model import instant
 from ramp.model.instant import Instant
-from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey, load
+from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, UNREADABLE, PrivateKey
 from ramp.rfql.xml.namespaces import SIGNATURE
 from ramp.rfql.xml.parser import Element, parse_wire
 
@@ -75,8 +74,8 @@ def signature_of(root: Element, levels: int) -> Element:
     return root[-1]
 
 
-def check_profile(signature: Element) -> x509.Certificate:
-    """Check a signature's form against the profile, and return the signer's certificate in it, unverified.
+def check_profile(signature: Element) -> bytes:
+    """Check a signature's form against the profile, and return the signer's certificate in it, in DER, unread.
 
     Raises:
         SignatureInvalid: naming the part that is not allowed.
@@ -94,7 +93,13 @@ def check_profile(signature: Element) -> x509.Certificate:
         raise SignatureInvalid("the Reference must cover the whole document (URI='' and no other attribute)")
     (data,) = _children(key_info, "X509Data")
     (text,) = _children(data, "X509Certificate")
-    return _load_certificate(text.text or "")
+    encoded = text.text or ""
+    if len(encoded) > 2 * CERTIFICATE_BYTES_MAX:
+        raise SignatureInvalid(f"X509Certificate too long: got {len(encoded)} characters")
+    try:
+        return base64.b64decode("".join(encoded.split()), validate=True)
+    except ValueError as error:
+        raise SignatureInvalid(f"X509Certificate is no certificate: {error}") from error
 
 
 def _children(parent: Element, *names: str) -> list[Element]:
@@ -116,15 +121,6 @@ def _algorithm(element: Element, expected: str) -> None:
         raise SignatureInvalid(f"unaccepted {name}: got {algorithm!r}, expected {expected}")
 
 
-def _load_certificate(text: str) -> x509.Certificate:
-    if len(text) > 2 * CERTIFICATE_BYTES_MAX:
-        raise SignatureInvalid(f"X509Certificate too long: got {len(text)} characters")
-    try:
-        return load(base64.b64decode("".join(text.split()), validate=True))
-    except (ValueError, binascii.Error) as error:
-        raise SignatureInvalid(f"X509Certificate is no certificate: {error}") from error
-
-
 def verify_bytes(document: bytes, certificate: x509.Certificate, now: Instant) -> Element:
     """Verify the signature over a whole document with the certificate in it, and return the signed element.
 
@@ -133,7 +129,7 @@ def verify_bytes(document: bytes, certificate: x509.Certificate, now: Instant) -
 
     Args:
         document: the document with its signature as the root's child.
-        certificate: result of `check_profile`.
+        certificate: the signer's, from the signature.
         now: when the certificate must hold.
 
     Raises:
