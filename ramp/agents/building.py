@@ -90,17 +90,14 @@ class PartyBuilder:
         Raises:
             ConfigurationError: the configuration has no such agent, or its plug-in or files cannot be opened.
         """
-        if name in self.config.directory_names:
-            return self._directory(name)
-        if name in self.config.bank_names:
-            return self._bank(name)
-        if name == self.config.keeper:
-            return self._keeper(name)
-        if self.config.own_agents.get(name) is Role.ENROLMENT:
-            return self._office(name)
-        if any(user.name == name for user in self.config.users):
-            return self._user(name)
-        return self._resource(name)
+        makers: dict[Role | None, Callable[[str], PartyAgent]] = {
+            Role.DIRECTORY: self._directory,
+            Role.BANK: self._bank,
+            Role.KEEPER: self._keeper,
+            Role.ENROLMENT: self._office,
+            Role.USER: self._user,
+        }
+        return makers.get(self.config.agents().get(name), self._resource)(name)
 
     def anew(self) -> PartyBuilder:
         """Return a builder for the current configuration; `ConfigurationError` if that is invalid."""

@@ -198,8 +198,7 @@ class ResourceAgent(ComparingAgent):
         self.site = Site()
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
-        self._refused: dict[tuple[str, str], int] = {}
-        self._refusals_told: dict[tuple[str, str], float] = {}
+        self._refused: dict[tuple[str, str], tuple[float, int]] = {}  # last event, and refusals since then
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
@@ -259,12 +258,13 @@ class ResourceAgent(ComparingAgent):
         key = buyer, code
         if len(self._refused) > REFUSALS_COUNTED_MAX:
             self._refused.clear()
-            self._refusals_told.clear()
-        self._refused[key] = count = self._refused.get(key, 0) + 1
         now = asyncio.get_running_loop().time()
-        if now - self._refusals_told.get(key, -REFUSALS_TOLD_S) < REFUSALS_TOLD_S:
+        told_at, count = self._refused.get(key, (now - REFUSALS_TOLD_S, 0))
+        count += 1
+        is_due = now - told_at >= REFUSALS_TOLD_S
+        self._refused[key] = (now, 0) if is_due else (told_at, count)
+        if not is_due:
             return
-        self._refusals_told[key], self._refused[key] = now, 0
         times = f"{count} times" if count > 1 else "once"
         text = f"{buyer} refused {times}: {code}, last for {request_id}"
         record(str(self.jid), "refusal", text, buyer=buyer, code=str(code), count=count, request_id=request_id)

@@ -39,9 +39,9 @@ def refusal(market: Market, asked: EnrolmentRequest, after: Duration = 0) -> str
 def test_a_site_joins_by_files_and_its_key_never_leaves(market: Market, site: StateFolder) -> None:
     invitation = market.invite(certifies_server=True)
     asked = request_of(site, invitation, NOW)
-    travelled = requests.request_text(asked)
+    travelled = requests.contents_text(asked)
     issued = market.authority.issue(read_request(travelled, "r"), NOW)
-    back = requests.issued_text(issued)
+    back = requests.contents_text(issued)
     certificate = install(site, invitation, read_issued(back, "c"), NOW)
     assert (certificates.identity_of(certificate), certificates.role_of(certificate)) == (NAME, Role.RESOURCE)
     assert joined(site) == {NAME: invitation}
