@@ -45,7 +45,7 @@ from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.joining.authority import Authority, SiteRevocations
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger

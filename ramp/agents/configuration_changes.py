@@ -46,7 +46,7 @@ from ramp.runtime.configuration_changes.overlay import (
     steps_between,
     waiting_steps,
 )
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs import record
 from ramp.runtime.state_folder import StateFolder

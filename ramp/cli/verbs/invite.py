@@ -25,8 +25,7 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.joining.authority import DAYS_DEFAULT, Authority
-from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
-from ramp.runtime.joining.register import Entry, Register
+from ramp.runtime.joining.invitations import INVITED_ROLES, Entry, Invitation, Register
 from ramp.runtime.joining.requests import contents_text, read_request
 from ramp.runtime.state_folder import StateFolder
 

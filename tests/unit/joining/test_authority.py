@@ -20,9 +20,8 @@ from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.runtime.joining import requests
 from ramp.runtime.joining.authority import RENEW_BEFORE
-from ramp.runtime.joining.invitations import Invitation, proof
+from ramp.runtime.joining.invitations import Invitation, Register, proof
 from ramp.runtime.joining.membership import install, joined, request_of
-from ramp.runtime.joining.register import Register
 from ramp.runtime.joining.requests import read_issued, read_request
 from ramp.runtime.keys.issuing import read_list, sign_list
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore

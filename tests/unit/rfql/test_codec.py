@@ -15,8 +15,7 @@ from ramp.model.ports import Verifier
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import codec, documents
 from ramp.rfql.signing.certificates import Trust
-from ramp.rfql.signing.notary import PublicNotary, XmlNotary
-from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.notary import PublicNotary, XmlNotary, sign_text
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
