@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from ramp.agents.guests.isolated import IsolatedGuest
-from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
-from ramp.agents.job_launcher import JobLauncher, LauncherSettings
+from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
+from ramp.agents.guests.opening import open_machine, open_pricing
+from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import (
     BankingAgent,
@@ -248,15 +248,15 @@ class PartyBuilder:
     ) -> JobLauncher | None:
         if resource.launching is None:
             return None
-        how, own_folder = self.config.launching, self.state.jobs
-        settings = LauncherSettings(
+        return JobLauncher(
             resource.launching.executor,
-            acting_by(how),
-            own_folder,
+            acting_by(self.config.launching),
+            self.state.jobs,
             self.state.path / "kept-jobs",
             finding_variables(resource),
+            deliver,
+            watch,
         )
-        return JobLauncher(settings, deliver, watch)
 
     def _agent(
         self,
