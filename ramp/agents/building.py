@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from ramp.agents.guests.isolated import IsolatedGuest
-from ramp.agents.guests.opening import GuestPorts, open_machine, open_pricing
-from ramp.agents.job_launcher import JobLauncher, LauncherSettings
+from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
+from ramp.agents.guests.opening import open_machine, open_pricing
+from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import (
     BankingAgent,
@@ -45,7 +45,7 @@ from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.joining.authority import Authority, SiteRevocations
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.ledger.bank_ledger import BankLedger
@@ -90,17 +90,14 @@ class PartyBuilder:
         Raises:
             ConfigurationError: the configuration has no such agent, or its plug-in or files cannot be opened.
         """
-        if name in self.config.directory_names:
-            return self._directory(name)
-        if name in self.config.bank_names:
-            return self._bank(name)
-        if name == self.config.keeper:
-            return self._keeper(name)
-        if self.config.own_agents.get(name) is Role.ENROLMENT:
-            return self._office(name)
-        if any(user.name == name for user in self.config.users):
-            return self._user(name)
-        return self._resource(name)
+        makers: dict[Role | None, Callable[[str], PartyAgent]] = {
+            Role.DIRECTORY: self._directory,
+            Role.BANK: self._bank,
+            Role.KEEPER: self._keeper,
+            Role.ENROLMENT: self._office,
+            Role.USER: self._user,
+        }
+        return makers.get(self.config.agents().get(name), self._resource)(name)
 
     def anew(self) -> PartyBuilder:
         """Return a builder for the current configuration; `ConfigurationError` if that is invalid."""
@@ -251,15 +248,15 @@ class PartyBuilder:
     ) -> JobLauncher | None:
         if resource.launching is None:
             return None
-        how, own_folder = self.config.launching, self.state.jobs
-        settings = LauncherSettings(
+        return JobLauncher(
             resource.launching.executor,
-            acting_by(how),
-            own_folder,
+            acting_by(self.config.launching),
+            self.state.jobs,
             self.state.path / "kept-jobs",
             finding_variables(resource),
+            deliver,
+            watch,
         )
-        return JobLauncher(settings, deliver, watch)
 
     def _agent(
         self,

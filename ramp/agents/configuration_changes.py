@@ -37,9 +37,16 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import text_of
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line
-from ramp.runtime.configuration_changes.differences import Step, StepKind, steps_between, waiting_steps
-from ramp.runtime.configuration_changes.overlay import Overlay, part_of_market, save_overlay
-from ramp.runtime.joining.register import Register
+from ramp.runtime.configuration_changes.overlay import (
+    Overlay,
+    Step,
+    StepKind,
+    part_of_market,
+    save_overlay,
+    steps_between,
+    waiting_steps,
+)
+from ramp.runtime.joining.invitations import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.logs import record
 from ramp.runtime.state_folder import StateFolder

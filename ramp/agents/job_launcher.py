@@ -49,9 +49,9 @@ FOLDERS_OF_NOBODY: Final = Path("/var/tmp/ramp-jobs")  # noqa: S108 - made by ro
 """Working folder of jobs on simulated machines if their agent is root."""
 
 
-@dataclass(frozen=True, slots=True)
-class LauncherSettings:
-    """Settings for launching a resource's jobs on this computer.
+@dataclass(slots=True)
+class JobLauncher:
+    """Passes questions of the resource's party to workers on this computer.
 
     Attributes:
         executor: executor of the jobs, as in `ramp.protocol.resource.jobs.launching.LaunchTerms`.
@@ -59,25 +59,15 @@ class LauncherSettings:
         own_folder: folder for jobs of the agent's own account.
         records: folder of the keepers' records.
         variables: with which commands find the batch system.
+        deliver: called with each answer.
+        watch: called when the launcher starts or stops failing.
     """
 
     executor: str
     acting: Acting
     own_folder: Path
     records: Path
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class JobLauncher:
-    """Passes questions of the resource's party to workers.
-
-    Attributes:
-        deliver: called with each answer.
-        watch: called when the launcher starts or stops failing.
-    """
-
-    settings: LauncherSettings
+    variables: Mapping[str, str]
     deliver: Callable[[ev.Answer], None]
     watch: Callable[[Progress], None]
     _last: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -105,7 +95,7 @@ class JobLauncher:
         answer: ev.Answer
         async with self._at_once:
             try:
-                asked = self._kept if self.settings.executor == LOCAL else self._asked
+                asked = self._kept if self.executor == LOCAL else self._asked
                 answer = answer_of(question, await asked(question))
             except (ValueError, OSError, ConfigurationError, TimeoutError) as error:
                 reason = str(error) or f"the worker did not answer within {LIMIT_S:g} s"
@@ -120,7 +110,7 @@ class JobLauncher:
 
     async def _kept(self, question: fx.AskLauncher) -> bytes:
         """Return the answer about a job on this computer, by the record of its keeper."""
-        record = self.settings.records / question.job.resource / question.job.job_id
+        record = self.records / question.job.resource / question.job.job_id
         known = read_record(record)
         if isinstance(question, fx.StageJobInput):
             return await self._asked(question)
@@ -162,8 +152,7 @@ class JobLauncher:
 
     async def _asked(self, question: fx.AskLauncher) -> bytes:
         command, root = self._command(question.job.account)
-        how = self.settings
-        text = question_text(question, how.executor, root, how.variables)
+        text = question_text(question, self.executor, root, self.variables)
         return await self._output_of(command, text, ENVIRONMENT)
 
     async def _output_of(self, command: Sequence[str], text: bytes, environment: Mapping[str, str]) -> bytes:
@@ -195,11 +184,11 @@ class JobLauncher:
         return account_of(account).pw_uid
 
     def _command(self, account: str) -> tuple[tuple[str, ...], str]:
-        how = self.settings.acting
+        how = self.acting
         if account != OWN_ACCOUNT:
             return how.command(account)
         inside = worker_inside(how.python)
         if os.geteuid() != 0:
-            return inside, str(self.settings.own_folder)
+            return inside, str(self.own_folder)
         nobody = account_of(NOBODY)
         return (*becoming(nobody), *inside), str(folder_for(nobody, FOLDERS_OF_NOBODY))

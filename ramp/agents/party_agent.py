@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from ramp.errors import DocumentError, EffectFailed, MembershipRevoked, SealInvalid, TransportError
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.contents import Content, RevocationNotice
 from ramp.model.instant import SECOND, Duration, Instant
 from ramp.model.ports import Notary
@@ -24,7 +24,6 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import MembershipEnded, Progress, RevocationsFollowed
 from ramp.protocol.timing import earliest
 from ramp.rfql import codec
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.host import Guest, Host, Ports
 from ramp.runtime.logs import brief

@@ -19,7 +19,7 @@ from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.sites import BUNDLED, SITE_FIELD, Routes, Site
 from ramp.errors import DocumentError, LedgerUnavailable, TransportError
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldRefused, Proposal
 from ramp.model.instant import iso
@@ -31,7 +31,6 @@ from ramp.protocol.resource.party import ResourceParty
 from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.user.party import UserParty
 from ramp.rfql.codec import DOCUMENT_FIELD
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.logs import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier, behaviour
@@ -199,8 +198,7 @@ class ResourceAgent(ComparingAgent):
         self.site = Site()
         self.troubles: dict[str, str] = {}
         self.on_troubles: Callable[[], None] = lambda: None
-        self._refused: dict[tuple[str, str], int] = {}
-        self._refusals_told: dict[tuple[str, str], float] = {}
+        self._refused: dict[tuple[str, str], tuple[float, int]] = {}  # last event, and refusals since then
         super().__init__(*args, **keywords)
 
     async def setup(self) -> None:
@@ -260,12 +258,13 @@ class ResourceAgent(ComparingAgent):
         key = buyer, code
         if len(self._refused) > REFUSALS_COUNTED_MAX:
             self._refused.clear()
-            self._refusals_told.clear()
-        self._refused[key] = count = self._refused.get(key, 0) + 1
         now = asyncio.get_running_loop().time()
-        if now - self._refusals_told.get(key, -REFUSALS_TOLD_S) < REFUSALS_TOLD_S:
+        told_at, count = self._refused.get(key, (now - REFUSALS_TOLD_S, 0))
+        count += 1
+        is_due = now - told_at >= REFUSALS_TOLD_S
+        self._refused[key] = (now, 0) if is_due else (told_at, count)
+        if not is_due:
             return
-        self._refusals_told[key], self._refused[key] = now, 0
         times = f"{count} times" if count > 1 else "once"
         text = f"{buyer} refused {times}: {code}, last for {request_id}"
         record(str(self.jid), "refusal", text, buyer=buyer, code=str(code), count=count, request_id=request_id)

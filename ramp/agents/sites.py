@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ramp.model.acl import Message
+from ramp.model.acl import EncodedMessage, Message
 from ramp.model.contents import CallForProposals, Content, Rejection
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.bundles import PARTS_MAX
 

@@ -14,7 +14,7 @@ from ramp.control.status import AgentStatus
 from ramp.errors import ConfigurationError, RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.joining.account_tokens import AccountToken
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.servers.process import SILENCE, probe_problem

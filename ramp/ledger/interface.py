@@ -29,22 +29,15 @@ Answer = TypeVar("Answer")
 Terms = ParamSpec("Terms")
 
 
-def _reading(rule: Callable[Concatenate[Records, Terms], Answer]) -> Callable[Concatenate[Ledger, Terms], Answer]:
-    """Make an operation of a rule that only reads."""
-
-    @functools.wraps(rule)
-    def operation(ledger: Ledger, /, *args: Terms.args, **kwargs: Terms.kwargs) -> Answer:
-        return ledger.read(lambda records: rule(records, *args, **kwargs))
-
-    return operation
-
-
-def _writing(rule: Callable[Concatenate[Records, Terms], Answer]) -> Callable[Concatenate[Ledger, Terms], Answer]:
+def _operation(
+    rule: Callable[Concatenate[Records, Terms], Answer], *, writes: bool = True
+) -> Callable[Concatenate[Ledger, Terms], Answer]:
     """Make an operation of a rule."""
 
     @functools.wraps(rule)
     def operation(ledger: Ledger, /, *args: Terms.args, **kwargs: Terms.kwargs) -> Answer:
-        return ledger.write(lambda records: rule(records, *args, **kwargs))
+        run = ledger.write if writes else ledger.read
+        return run(lambda records: rule(records, *args, **kwargs))
 
     return operation
 
@@ -64,17 +57,17 @@ class Ledger(ABC):
     def write(self, work: Callable[[Records], Answer]) -> Answer:
         """Run a unit of work in isolation: durably and completely, or not at all if it raises."""
 
-    open_account = _writing(payment_rules.open_account)
-    deposit = _writing(payment_rules.deposit)
-    reserve_order = _writing(order_rules.reserve_order)
-    countersign = _writing(order_rules.countersign)
-    void_order = _writing(order_rules.void_order)
-    post_change = _writing(order_rules.post_change)
-    void_change = _writing(change_rules.void_change)
-    use_nonce = _writing(payment_rules.use_nonce)
-    overview = _reading(payment_rules.overview)
-    balance = _reading(payment_rules.known_balance)
-    statement = _reading(payment_rules.statement)
+    open_account = _operation(payment_rules.open_account)
+    deposit = _operation(payment_rules.deposit)
+    reserve_order = _operation(order_rules.reserve_order)
+    countersign = _operation(order_rules.countersign)
+    void_order = _operation(order_rules.void_order)
+    post_change = _operation(order_rules.post_change)
+    void_change = _operation(change_rules.void_change)
+    use_nonce = _operation(payment_rules.use_nonce)
+    overview = _operation(payment_rules.overview, writes=False)
+    balance = _operation(payment_rules.known_balance, writes=False)
+    statement = _operation(payment_rules.statement, writes=False)
 
     def expire_orders(self, at: Instant) -> tuple[Order, ...]:
         """Void every reserved order with a deadline at or before `at`; return them in order of entry."""

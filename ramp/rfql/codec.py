@@ -11,7 +11,17 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.errors import DocumentError, SealInvalid
-from ramp.model.acl import ANY_AGE, CONTENT_OF, LANGUAGE, ONTOLOGY, SEALED, WIRE_VERSION, Message, Performative
+from ramp.model.acl import (
+    ANY_AGE,
+    CONTENT_OF,
+    LANGUAGE,
+    ONTOLOGY,
+    SEALED,
+    WIRE_VERSION,
+    EncodedMessage,
+    Message,
+    Performative,
+)
 from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import DECLARED
 from ramp.model.contents import NotUnderstood
@@ -19,7 +29,6 @@ from ramp.model.instant import Instant
 from ramp.model.ports import Verifier
 from ramp.model.seal import SEAL_AGE_MAX
 from ramp.rfql import documents
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.xml.parser import check_size, root_name
 

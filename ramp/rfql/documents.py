@@ -3,7 +3,7 @@
 Incoming documents are parsed safely and checked against the schema. Signed documents go through the notary, and one
 that does not verify becomes `Unverified`, so that the machines can refuse it with a reason.
 
-`ramp.rfql.signing.signature` signs the bodies of agreements and changes; they are read only from the bytes that a
+`ramp.rfql.signing.notary` signs the bodies of agreements and changes; they are read only from the bytes that a
 signature covers. Documents that pass them on (`ramp.rfql.record`) contain them as escaped text, byte for
 byte as signed.
 """

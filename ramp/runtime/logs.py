@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ramp.model.instant import SECOND, Instant, from_iso, iso
 from ramp.text import visible
@@ -27,6 +27,7 @@ LOOK_S: Final = 0.3
 """Pause between two checks for new lines in seconds."""
 
 _ATTRIBUTE: Final = "market_event"
+Line = TypeVar("Line")
 _log = logging.getLogger("ramp.events")
 
 
@@ -133,7 +134,7 @@ def keep_events(path: Path, *, rotate_bytes: int, keep: int, in_log: bool = True
 
 def read_events(folder: Path, name: str = "", since: Instant = 0) -> list[MarketEvent]:
     """Return all kept events of an agent (empty name: all agents) since a time, in order of time."""
-    found = [event for path in sorted(folder.glob("*.jsonl*")) for event in _events(_text(path))]
+    found = [event for path in sorted(folder.glob("*.jsonl*")) for event in json_lines(_text(path), MarketEvent)]
     wanted = [event for event in found if name in ("", event.agent) and event.time >= iso(since)]
     return sorted(wanted, key=lambda event: event.time)
 
@@ -151,20 +152,22 @@ def follow_events(
             begin = begin if begin <= len(data) else 0  # the file was rotated
             whole = data[begin : data.rfind(b"\n") + 1]
             read[path] = begin + len(whole)
-            new += _events(whole.decode("utf-8", errors="replace"))
+            new += json_lines(whole.decode("utf-8", errors="replace"), MarketEvent)
         yield from sorted((event for event in new if name in ("", event.agent)), key=lambda event: event.time)
         yield None
         wait(LOOK_S)
 
 
-def _events(text: str) -> Iterator[MarketEvent]:
+def json_lines(text: str, kind: Callable[..., Line]) -> Iterator[Line]:
+    """Yield the lines of a text, JSON objects with a `time`, as values of a class; skip invalid ones."""
     for line in text.splitlines():
         try:
-            event = MarketEvent(**json.loads(line))
-            event.at  # noqa: B018 -- raises for an invalid time
-        except (ValueError, TypeError):  # a line that a full disk has cut short
+            plain = json.loads(line)
+            from_iso(plain["time"])
+            found = kind(**plain)
+        except (ValueError, TypeError, KeyError):  # a line that a full disk has cut short
             continue
-        yield event
+        yield found
 
 
 def _text(path: Path) -> str:

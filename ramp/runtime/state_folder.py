@@ -49,6 +49,7 @@ class StateFolder:
         events: events for people, one file for each process.
         run: files that are valid only while a swarm runs.
         sockets: control sockets of the agents and the supervisor.
+        supervisor_socket: the supervisor's socket for the status and for changes.
         ledger: the ledger's file, unless the configuration names a database.
         changes: changes of the running market (`ramp.runtime.configuration_changes`).
         audit_log: authors and times of all changes.
@@ -73,6 +74,7 @@ class StateFolder:
     events = _Part("logs", "events")
     run = _Part("run")
     sockets = _Part("run", "control")
+    supervisor_socket = _Part("run", "control", "supervisor")
     ledger = _Part("ledger.sqlite")
     changes = _Part("changes.json")
     audit_log = _Part("audit.log")
@@ -107,11 +109,6 @@ class StateFolder:
 
     def socket(self, user: str) -> Path:
         return self.sockets / f"{user}.sock"
-
-    @property
-    def supervisor_socket(self) -> Path:
-        """The supervisor's socket for the status and for changes."""
-        return self.sockets / "supervisor"
 
     def agreements(self, agent: str) -> Path:
         return self.path / "agreements" / agent

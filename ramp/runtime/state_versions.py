@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from contextlib import closing
+from typing import Final
 
 from ramp.errors import StateDamaged, StorageFailed, check_version
 from ramp.runtime.journal import JOURNAL_VERSION
-from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
 from ramp.runtime.sqlite_file import reading
 from ramp.runtime.state_folder import StateFolder
+
+SCHEMA_VERSION: Final = 1
+"""Version of the tables; a ledger of another version is refused and not touched."""
 
 
 def check_versions(state: StateFolder) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from ramp.errors import SAME_VERSION, DocumentError, wrong_version
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.rfql.xml.markup import FORBIDDEN
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.wire import INFLATED_MAX_BYTES

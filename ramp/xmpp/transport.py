@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages

@@ -15,7 +15,7 @@ import zlib
 from xml.sax.saxutils import escape
 
 from ramp.errors import DocumentError, TransportError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.rfql.xml.markup import FORBIDDEN
 from ramp.xmpp.address import sender_of
 

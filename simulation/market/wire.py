@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ramp.errors import DocumentError, SealInvalid
-from ramp.model.acl import Message
+from ramp.model.acl import EncodedMessage, Message
 from ramp.model.instant import DAY, Instant
 from ramp.model.seal import Role
 from ramp.rfql.codec import decode, encode, not_understood
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.runtime.keys import issuing

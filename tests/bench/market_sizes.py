@@ -26,10 +26,10 @@ from ramp.client import swarm
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
+from ramp.model.acl import EncodedMessage
 from ramp.model.instant import HOUR, SECOND
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.progress import RequestEnded
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config

@@ -25,7 +25,7 @@ import psutil
 
 from ramp.client import swarm
 from ramp.control.requests import Submit
-from ramp.model.acl import Message
+from ramp.model.acl import EncodedMessage, Message
 from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
@@ -33,7 +33,6 @@ from ramp.protocol.events import AuctionOptions, RequestSubmitted
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.progress import Progress, RequestEnded
 from ramp.rfql.codec import encode
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.request_for_quotation import write_request
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config

@@ -13,14 +13,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ramp.model import contents
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestForQuotation
 from ramp.model.seal import Role
 from ramp.rfql import codec
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary

@@ -6,7 +6,7 @@ import socket
 import psutil
 import pytest
 
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.xmpp.link import LinkPolicy
 from tests.integration.transport.transport_party import parties
 from tests.waiting import LIMIT_S, soon

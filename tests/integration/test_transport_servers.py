@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ramp.errors import TransportError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.servers import process as server_process
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.embedded_process import StreamParser

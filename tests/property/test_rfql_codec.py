@@ -15,7 +15,7 @@ from lxml import etree
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
-from ramp.model.acl import CONTENT_OF, ROLES_OF, Message, Performative
+from ramp.model.acl import CONTENT_OF, ROLES_OF, EncodedMessage, Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signable, Signed
 from ramp.model.instant import SECOND, from_iso
 from ramp.model.offer import Offer
@@ -32,7 +32,6 @@ from ramp.model.request import (
 from ramp.model.seal import Role
 from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
 from ramp.rfql import codec, documents, request_for_quotation
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.record import record_of
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary

@@ -23,6 +23,7 @@ from ramp.model.instant import MINUTE, SECOND, Duration, Instant
 from ramp.plugins.interface import SOURCES
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.progress import Progress
 from ramp.runtime.configuration.values import GuestLimits
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import (
@@ -61,6 +62,27 @@ STEADY: Final[Duration] = MINUTE
 """Run time after which a restarted process counts as working."""
 
 
+@dataclass(frozen=True, slots=True)
+class GuestPorts:
+    """Limits and callbacks of a resource's guests.
+
+    Attributes:
+        owner: path of the market's state and name of the resource, which no other running guest has.
+        limits: limits of guests in separate processes.
+        now: the agent's clock.
+        deliver: called with later answers.
+        say: called with the kind of a guest and each line that it prints.
+        watch: called with progress of the resource.
+    """
+
+    owner: str
+    limits: GuestLimits
+    now: Callable[[], Instant]
+    deliver: Callable[[ev.Answer], None]
+    say: Callable[[str, str], None]
+    watch: Callable[[Progress], None]
+
+
 @dataclass(slots=True, eq=False)
 class _Waiting:
     """A question without an answer yet."""
@@ -81,31 +103,20 @@ class IsolatedGuest(Generic[Asking]):
     Args:
         opening: what the process opens.
         environment: environment variables of the process.
-        limits: timeouts of its calls, and other limits.
         health: records the results of calls, and decides the pauses after failures.
-        now: the agent's clock.
-        deliver: called with later answers, and with the source of the machine.
-        say: called with each line that the guest prints.
+        ports: limits and callbacks; `deliver` also takes the source of the machine.
     """
 
     def __init__(
-        self,
-        opening: Opening,
-        environment: Mapping[str, str],
-        limits: GuestLimits,
-        health: GuestHealth,
-        *,
-        now: Callable[[], Instant],
-        deliver: Callable[[ev.Answer], None],
-        say: Callable[[str], None],
+        self, opening: Opening, environment: Mapping[str, str], health: GuestHealth, ports: GuestPorts
     ) -> None:
         self._opening = opening
         self._environment = environment
-        self._limits = limits
         self._health = health
-        self._now = now
-        self._deliver = deliver
-        self._say = say
+        self._limits = ports.limits
+        self._now = ports.now
+        self._deliver = ports.deliver
+        self._say = partial(ports.say, health.guest)
         self._waiting: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
         self._life: asyncio.Task[None] | None = None

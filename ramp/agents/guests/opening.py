@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
 from ramp.agents.guests.messages import Opening
 from ramp.agents.guests.process import MARK, environment_of
 from ramp.errors import PluginError, StateDamaged
 from ramp.model.instant import Instant
 from ramp.protocol import effects as fx
-from ramp.protocol import events as ev
-from ramp.protocol.progress import Progress
 from ramp.runtime.configuration.values import (
     PLUGIN_GROUP,
     PRICING_GROUP,
-    GuestLimits,
     ResourceConfig,
     entry_point,
     has_own_process,
@@ -37,27 +33,6 @@ Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
 UNKNOWN_YET = "live"
 """Source of a machine whose plug-in is not open yet; the resource makes no offers before."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class GuestPorts:
-    """Limits and callbacks of a resource's guests.
-
-    Attributes:
-        owner: path of the market's state and name of the resource, which no other running guest has.
-        limits: limits of guests in separate processes.
-        now: the agent's clock.
-        deliver: called with later answers.
-        say: called with the kind of a guest and each line that it prints.
-        watch: called with progress of the resource.
-    """
-
-    owner: str
-    limits: GuestLimits
-    now: Callable[[], Instant]
-    deliver: Callable[[ev.Answer], None]
-    say: Callable[[str, str], None]
-    watch: Callable[[Progress], None]
 
 
 def open_machine(
@@ -102,9 +77,6 @@ def _isolated(
     return IsolatedGuest(
         Opening(entry.group, entry.name, entry.value, settings),
         {**environment_of(os.environ, ports.limits.environment), MARK: f"{ports.owner} {health.guest}"},
-        ports.limits,
         health,
-        now=ports.now,
-        deliver=ports.deliver,
-        say=lambda line: ports.say(health.guest, line),
+        ports,
     )

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ramp.agents.guests import messages
 from ramp.agents.guests.messages import MESSAGE_BYTES_MAX, FromGuest, NonsenseSaid, ToGuest
-from ramp.agents.guests.warden import KILLED_BASE, OUT_OF_MEMORY_STATUS
+from ramp.agents.guests.worker import KILLED_BASE, OUT_OF_MEMORY_STATUS
 from ramp.launching.processes import ControlGroup, end_marked
 from ramp.runtime.guests.questions import OUT_OF_MEMORY
 from ramp.text import printable

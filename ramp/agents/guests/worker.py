@@ -1,23 +1,126 @@
-"""A guest's process: opens one plug-in or price strategy and passes it the agent's questions.
+"""A guest's process: opens one plug-in or price strategy and passes it the agent's questions; and its warden.
 
 The agent runs it as `python -m ramp.agents.guests.worker` and sends the opening and the questions over a socket.
 Exceptions and invalid answers of the guest return as failures. The guest's output goes to the agent's log and cannot
 mix with the answers.
+
+The process first forks: it becomes the warden, which adopts all orphans among its descendants, and the child becomes
+the guest. When the guest ends, all of its processes together take too much memory, the warden is terminated, or the
+agent's process ends, the warden kills all remaining descendants, in whatever session they are. If the warden itself is
+killed, the kernel ends the guest, and the agent ends what the guest has started (`GuestProcess`).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import resource
+import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
-from ramp.agents.guests import warden
+from ramp.launching import processes
 from ramp.text import one_line
+
+WEIGH_EVERY_S: Final = 1.0
+"""Pause in seconds between two sums of the memory of all processes of the guest."""
+
+END_LIMIT_S: Final = 60.0
+"""Timeout of the end of all descendants in seconds."""
+
+KILLED_BASE: Final = 128
+"""The warden's exit status is this plus the signal's number if a signal has ended the guest, as in a shell."""
+
+OUT_OF_MEMORY_STATUS: Final = 99
+"""Exit status of a guest without enough memory to report that, and of a warden whose guest takes too much."""
+
+
+def divide(parent: int, channel: int, memory_mb: int) -> int | None:
+    """Turn this process into a warden, and fork the guest.
+
+    Args:
+        parent: process id of the agent's process.
+        channel: file descriptor for the guest only.
+        memory_mb: maximum memory of all processes of the guest in MB of 2**20 bytes.
+
+    Returns:
+        None in the guest; in the warden the exit status, after all descendants have ended.
+
+    Raises:
+        SystemExit: the agent's process has already ended.
+    """
+    signal.signal(signal.SIGTERM, _told_to_end)
+    processes.ask_kernel(processes.PR_SET_PDEATHSIG, signal.SIGTERM)
+    processes.ask_kernel(processes.PR_SET_CHILD_SUBREAPER, 1)
+    if os.getppid() != parent:
+        raise SystemExit("the process that started this one has ended")
+    warden = os.getpid()
+    guest = os.fork()
+    if guest == 0:
+        _become_guest(warden, memory_mb)
+        return None
+    try:
+        os.close(channel)
+        signal.signal(signal.SIGALRM, partial(_weigh, memory_mb * 2**20))
+        signal.setitimer(signal.ITIMER_REAL, WEIGH_EVERY_S, WEIGH_EVERY_S)
+        return _watch(guest)
+    except _ToldToEnd:
+        return KILLED_BASE + signal.SIGTERM
+    except _TooMuchMemory:
+        return OUT_OF_MEMORY_STATUS
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        processes.end_descendants(processes.kill, _bury, END_LIMIT_S)
+
+
+class _ToldToEnd(BaseException):
+    """SIGTERM has arrived."""
+
+
+def _told_to_end(*_: object) -> NoReturn:
+    raise _ToldToEnd
+
+
+class _TooMuchMemory(BaseException):
+    """All processes of the guest together exceed the limit."""
+
+
+def _weigh(limit: int, *_: object) -> None:
+    if processes.memory_of(processes.descendants(os.getpid())) > limit:
+        raise _TooMuchMemory
+
+
+def _become_guest(warden: int, memory_mb: int) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    processes.ask_kernel(processes.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != warden:
+        os._exit(1)
+    os.setsid()
+    with contextlib.suppress(OSError):  # if memory runs out, the kernel ends the guest first
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    # only private writable memory; a limit of the address space would include libraries
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_mb * 2**20, memory_mb * 2**20))
+
+
+def _watch(guest: int) -> int:
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == guest:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else KILLED_BASE - code
+
+
+def _bury() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--channel", type=int, required=True)
     parser.add_argument("--memory-mb", type=int, required=True)
     options = parser.parse_args(arguments)
-    status = warden.divide(options.parent, options.channel, options.memory_mb)
+    status = divide(options.parent, options.channel, options.memory_mb)
     if status is not None:
         return status
     os.set_inheritable(options.channel, False)
@@ -35,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             _Worker(channel).run()
         except MemoryError:  # outside of a call of the guest, whose failure would be an answer
-            os._exit(warden.OUT_OF_MEMORY_STATUS)
+            os._exit(OUT_OF_MEMORY_STATUS)
     sys.stdout.flush()
     os._exit(0)  # despite remaining threads of the guest
 

@@ -25,9 +25,8 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.joining.authority import DAYS_DEFAULT, Authority
-from ramp.runtime.joining.invitations import INVITED_ROLES, Invitation
-from ramp.runtime.joining.register import Entry, Register
-from ramp.runtime.joining.requests import issued_text, read_request
+from ramp.runtime.joining.invitations import INVITED_ROLES, Entry, Invitation, Register
+from ramp.runtime.joining.requests import contents_text, read_request
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -175,7 +174,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
     issued = authority.issue(asked, now)
     entry = authority.register.entries()[asked.invitation_id]
     name = entry.invitation.name
-    write_whole(output.absolute(), issued_text(issued).encode(), private=False)
+    write_whole(output.absolute(), contents_text(issued).encode(), private=False)
     add_line(state, now, own_name(), "invite sign", name, f"{name} is enrolled ({asked.invitation_id})")
     if as_json:
         print_json({**_fields(now).plain(entry), "file": str(output)})

@@ -41,7 +41,7 @@ from ramp.runtime.joining.membership import (
     request_of,
     site_text,
 )
-from ramp.runtime.joining.requests import read_issued, request_text
+from ramp.runtime.joining.requests import contents_text, read_issued
 from ramp.runtime.state_folder import StateFolder
 
 
@@ -95,7 +95,7 @@ def join(
     state.prepare()
     asked = request_of(state, given, now)
     if request is not None:
-        write_whole(request.absolute(), request_text(asked).encode(), private=False)
+        write_whole(request.absolute(), contents_text(asked).encode(), private=False)
         _tell_requested(given, request, as_json=as_json)
         return
     password = _accounts(state, given, loaded, account_invitation, by_files=certificate is not None)

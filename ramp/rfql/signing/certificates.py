@@ -20,7 +20,6 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import CertificateExpired, SignatureInvalid, SignerUnknown
 from ramp.model import instant
@@ -259,11 +258,7 @@ class Trust:
         revocation = "revocation not checked" if self.revoked is none_revoked else "not revoked"
         return f"of this market, valid, {revocation}"
 
-    def check(self, certificate: x509.Certificate, now: Instant) -> CertifiedParty:
-        """Check a signer's certificate; see `check_bytes`."""
-        return self.check_bytes(certificate.public_bytes(Encoding.DER), now)
-
-    def check_bytes(self, der: bytes, now: Instant) -> CertifiedParty:
+    def check(self, der: bytes, now: Instant) -> CertifiedParty:
         """Check a signer's certificate and return the party it is for.
 
         Args:

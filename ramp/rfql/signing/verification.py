@@ -223,7 +223,7 @@ def _verify_sealed(path: str, text: str, trust: Trust, now: Instant) -> FileRepo
         message = PublicNotary(trust, passed).open(text, signed_at)
         if isinstance(message.content, contents.Unverified):
             raise SignatureInvalid(f"a passed-on document is invalid: {message.content.detail}")
-        party = trust.check_bytes(sealed.certificate_bytes(), signed_at)
+        party = trust.check(sealed.certificate_bytes(), signed_at)
     except DocumentError as error:
         return FileReport(path, kind, tuple(passed), _reason(error))
     passed.append(f"certificate held when it was sealed, {sealed.signed_at}")

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from ramp.model.instant import Instant, from_iso, iso
+from ramp.runtime.logs import json_lines
 from ramp.runtime.state_folder import StateFolder
 
 _CREDENTIALS: Final = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
@@ -66,13 +67,7 @@ def lines_of(state: StateFolder, since: Instant = 0) -> Iterator[AuditLine]:
         text = state.audit_log.read_text("utf-8", errors="replace")
     except FileNotFoundError:
         return
-    for each in text.splitlines():
-        try:
-            line = AuditLine(**json.loads(each))
-            if line.at >= since:
-                yield line
-        except (ValueError, TypeError):  # a line that a full disk has cut short
-            continue
+    yield from (line for line in json_lines(text, AuditLine) if line.at >= since)
 
 
 def own_name() -> str:

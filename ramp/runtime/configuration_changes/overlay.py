@@ -2,7 +2,7 @@
 
 `changes.json` of the state folder holds them with the text of the file when the market last loaded it. So RAMP can tell
 later edits of the file from changes by commands, as `kubectl apply` does: an edit of the file overrides a change of the
-same value; all other changes stay.
+same value; all other changes stay. What differs from the running market are steps, for a preview and for execution.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion, check_version
+from ramp.model.money import credits_text
 from ramp.plugins.found_terms import completed, found_terms
+from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.configuration.file import read_tables, tables_of, text_of
-from ramp.runtime.configuration.values import SwarmConfig
+from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 
@@ -232,3 +235,100 @@ def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, An
     if not isinstance(listed[0], dict):
         raise ConfigurationError("expected a table [[resources]]", path=source)
     return listed[0], machines
+
+
+class StepKind(StrEnum):
+    """Kinds of steps in order of execution, so that a name is free before another party takes it."""
+
+    REMOVE = "remove"
+    ADD = "add"
+    UPDATE = "update"
+    REBUILD = "rebuild"
+    LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step.
+
+    Attributes:
+        kind: REMOVE or ADD a party; UPDATE the prices of a resource; REBUILD an agent from its new configuration; LATER
+            waits for the market's next start.
+        name: local name of the agent, or of the part of the configuration.
+        text: the step as a sentence.
+    """
+
+    kind: StepKind
+    name: str
+    text: str
+
+
+def steps_between(now: SwarmConfig, then: SwarmConfig) -> tuple[Step, ...]:
+    """Return the steps from one set of parties to another, in the order of execution."""
+    found: list[Step] = []
+    users = {user.name: user for user in now.users}, {user.name: user for user in then.users}
+    resources = {each.name: each for each in now.resources}, {each.name: each for each in then.resources}
+    for noun, (old, new) in (("user", users), ("resource", resources)):
+        found += [Step(StepKind.REMOVE, name, f"{noun} {name} is removed") for name in old.keys() - new.keys()]
+        found += [Step(StepKind.ADD, name, f"{noun} {name} is added") for name in new.keys() - old.keys()]
+    for name in users[0].keys() & users[1].keys():
+        found += _user_steps(users[0][name], users[1][name])
+    for name in resources[0].keys() & resources[1].keys():
+        found += _resource_steps(resources[0][name], resources[1][name])
+    order = list(StepKind)
+    return tuple(sorted(found, key=lambda step: (order.index(step.kind), step.name)))
+
+
+def waiting_steps(frame: str, text: str, path: Path) -> tuple[Step, ...]:
+    """Return the differences between a file's other tables and those that the market started with (`frame`)."""
+    old, new = tables_of(frame, path), tables_of(text, path)
+    names = sorted(key for key in old.keys() | new.keys() if key not in PARTIES and old.get(key) != new.get(key))
+    told = {name: f"[{name}]{_keys(old, new, name)}: at the next `ramp up`" for name in names}
+    return tuple(Step(StepKind.LATER, name, text) for name, text in told.items())
+
+
+def _keys(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> str:
+    one, other = old.get(name, {}), new.get(name, {})
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return ""
+    return " " + ", ".join(sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key)))
+
+
+def _user_steps(old: UserConfig, new: UserConfig) -> list[Step]:
+    found = []
+    for key, hint in (
+        ("deposit", "credited once, at the opening; `ramp bank deposit` credits more"),
+        ("overdraft", ""),
+    ):
+        before, after = getattr(old, key), getattr(new, key)
+        if before != after:
+            why = hint or "an account keeps the limit that it was opened with"
+            change = f"{credits_text(before)} -> {credits_text(after)} credits"
+            found.append(Step(StepKind.LATER, old.name, f"user {old.name}: {key} {change} has no effect: {why}"))
+    return found
+
+
+def _resource_steps(old: ResourceConfig, new: ResourceConfig) -> list[Step]:
+    changed = [
+        f"{key} {before} -> {after}"
+        for key, before, after in (
+            *(
+                (each.name, getattr(old.prices, each.name), getattr(new.prices, each.name))
+                for each in fields(PriceRange)
+            ),
+            ("draining", old.draining, new.draining),
+        )
+        if before != after
+    ]
+    found = []
+    if replace(old, prices=new.prices, draining=new.draining) != new:
+        keys = [
+            key
+            for key in ("plugin", "options", "terms", "pricing", "isolation", "launching", "acting")
+            if getattr(old, key) != getattr(new, key)
+        ]
+        text = f"resource {old.name}: {', '.join((*changed, *keys))} changed; its agent is restarted"
+        found.append(Step(StepKind.REBUILD, old.name, text))
+    elif changed:
+        found.append(Step(StepKind.UPDATE, old.name, f"resource {old.name}: {', '.join(changed)}"))
+    return found

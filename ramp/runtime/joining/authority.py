@@ -36,8 +36,16 @@ from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.account_tokens import draw_token, token_digest
-from ramp.runtime.joining.invitations import INVITED_ROLES, SECRET_BYTES, Invitation, sign_invitation
-from ramp.runtime.joining.register import Entry, Grant, Register, revoked
+from ramp.runtime.joining.invitations import (
+    INVITED_ROLES,
+    SECRET_BYTES,
+    Entry,
+    Grant,
+    Invitation,
+    Register,
+    revoked,
+    sign_invitation,
+)
 from ramp.runtime.joining.requests import Requested, check_request
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore

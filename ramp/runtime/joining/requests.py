@@ -90,19 +90,14 @@ def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
     return Requested(key, server_key, digest.hexdigest())
 
 
-def request_text(asked: EnrolmentRequest) -> str:
-    """Write a request as a JSON file."""
-    return json.dumps({"version": VERSION, **asdict(asked)}, indent=1) + "\n"
+def contents_text(contents: EnrolmentRequest | EnrolmentGranted) -> str:
+    """Write a request or issued certificates as a JSON file."""
+    return json.dumps({"version": VERSION, **asdict(contents)}, indent=1) + "\n"
 
 
 def read_request(text: str, source: str) -> EnrolmentRequest:
     """Read a request's file; `ConfigurationError` if it is invalid."""
     return _read(text, source, EnrolmentRequest, "`ramp join INVITATION --request FILE`")
-
-
-def issued_text(issued: EnrolmentGranted) -> str:
-    """Write issued certificates as a JSON file."""
-    return json.dumps({"version": VERSION, **asdict(issued)}, indent=1) + "\n"
 
 
 def read_issued(text: str, source: str) -> EnrolmentGranted:

@@ -32,7 +32,7 @@ from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.runtime.atomic_writes import make_folder, write_whole
 from ramp.runtime.keys import issuing
-from ramp.runtime.keys.revocations import (
+from ramp.runtime.keys.issuing import (
     Revocation,
     SignedList,
     read_list,

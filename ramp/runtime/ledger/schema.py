@@ -18,7 +18,7 @@ from ramp.errors import ConfigurationError, check_version
 from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import AccountKind, Action, EvidenceKind
 from ramp.model.contents import OrderState, TransferKind
-from ramp.runtime.ledger.schema_version import SCHEMA_VERSION
+from ramp.runtime.state_versions import SCHEMA_VERSION
 
 LOCK_PAUSE_S: Final = 0.01
 """Pause between two attempts in seconds, where SQLite itself does not wait."""

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ramp.fast_dataclass import fast_dataclass
-from ramp.model.acl import Message
+from ramp.model.acl import EncodedMessage, Message
 from ramp.model.instant import Duration
 from ramp.protocol import events as ev
-from ramp.rfql.encoded_message import EncodedMessage
 
 
 @fast_dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import RampError
-from ramp.model.acl import LANGUAGE, ONTOLOGY, Message, Performative
+from ramp.model.acl import LANGUAGE, ONTOLOGY, EncodedMessage, Message, Performative
 from ramp.model.contents import CallForProposals, Content, NotUnderstood, Proposal
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation, RequestUnit
 from ramp.model.seal import Role
 from ramp.rfql import codec, documents
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import seals
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary

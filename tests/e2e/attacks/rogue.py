@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from slixmpp import ClientXMPP
 
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.xmpp import wire
 from tests.waiting import LIMIT_S
 

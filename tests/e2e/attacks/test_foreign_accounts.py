@@ -6,7 +6,7 @@ import pytest
 
 from ramp.cli.main import main
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register
 from ramp.servers.prosody import ProsodyServer, prosody_executable, store_accounts
 
 pytestmark = [

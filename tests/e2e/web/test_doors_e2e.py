@@ -8,8 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import ramp
-from ramp.runtime.joining.invitations import read_invitation
-from ramp.runtime.joining.register import Register
+from ramp.runtime.joining.invitations import Register, read_invitation
 from ramp.runtime.state_folder import state_folder
 from tests.waiting import LIMIT_S, until
 

@@ -18,10 +18,10 @@ from ramp.agents.group import end_agent
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import UserAgent
 from ramp.errors import RampError
+from ramp.model.acl import EncodedMessage
 from ramp.model.instant import HOUR, MINUTE, Duration, Instant
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.protocol import events as ev
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import QuotaConfig

@@ -10,11 +10,10 @@ import pytest
 
 from ramp.agents.sites import Routes, Site
 from ramp.errors import EffectFailed
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.contents import CallForProposals, Rejection
 from ramp.model.offer import RefusalCode
 from ramp.protocol import events as ev
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.xmpp.bundles import BUNDLE_KEY, pack, unpack
 from tests.integration.faults import one_process
 from tests.integration.faults.one_process import OneProcess, Stanza, in_one_process

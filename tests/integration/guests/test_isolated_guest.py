@@ -15,7 +15,7 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from ramp.agents.guests.isolated import IsolatedGuest
+from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
 from ramp.agents.guests.messages import Opening
 from ramp.agents.guests.process import MARK, GuestProcess, environment_of
 from ramp.errors import ConfigurationError, PluginError
@@ -68,12 +68,12 @@ class Agent:
         return IsolatedGuest(
             opening,
             {**environment_of(os.environ), **self.package.environment},
-            self._limits,
             self.health,
-            now=self.clock.now,
-            deliver=self._deliver,
-            say=self.printed.append,
+            GuestPorts("", self._limits, self.clock.now, self._deliver, self._say, lambda _: None),
         )
+
+    def _say(self, _guest: str, line: str) -> None:
+        self.printed.append(line)
 
     def price_instead(self) -> None:
         self.guest = self._new(Opening(PRICING_GROUP, "moody", f"{MODULE}:price", None))

@@ -10,7 +10,7 @@ import pytest
 from slixmpp.exceptions import IqError
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
 from ramp.xmpp.behaviour import Courier, CyclicBehaviour

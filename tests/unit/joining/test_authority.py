@@ -20,11 +20,10 @@ from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.runtime.joining import requests
 from ramp.runtime.joining.authority import RENEW_BEFORE
-from ramp.runtime.joining.invitations import Invitation, proof
+from ramp.runtime.joining.invitations import Invitation, Register, proof
 from ramp.runtime.joining.membership import install, joined, request_of
-from ramp.runtime.joining.register import Register
 from ramp.runtime.joining.requests import read_issued, read_request
-from ramp.runtime.keys.revocations import read_list, sign_list
+from ramp.runtime.keys.issuing import read_list, sign_list
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
 from tests.unit.joining.inviting_market import NAME, NOW, Market, market_in
@@ -39,9 +38,9 @@ def refusal(market: Market, asked: EnrolmentRequest, after: Duration = 0) -> str
 def test_a_site_joins_by_files_and_its_key_never_leaves(market: Market, site: StateFolder) -> None:
     invitation = market.invite(certifies_server=True)
     asked = request_of(site, invitation, NOW)
-    travelled = requests.request_text(asked)
+    travelled = requests.contents_text(asked)
     issued = market.authority.issue(read_request(travelled, "r"), NOW)
-    back = requests.issued_text(issued)
+    back = requests.contents_text(issued)
     certificate = install(site, invitation, read_issued(back, "c"), NOW)
     assert (certificates.identity_of(certificate), certificates.role_of(certificate)) == (NAME, Role.RESOURCE)
     assert joined(site) == {NAME: invitation}
@@ -356,7 +355,7 @@ def test_openssl_reads_the_same(market: Market, tmp_path: Path) -> None:
 
 
 def test_a_thousand_revocations_fit_into_a_message(market: Market) -> None:
-    from ramp.runtime.keys.revocations import Revocation
+    from ramp.runtime.keys.issuing import Revocation
 
     lines = [Revocation(f"{2**158 + number:x}", f"user{number}", NOW, "") for number in range(1_000)]
     pem = sign_list(lines, 1, market.keys.issuer(), NOW, WEEK)

@@ -18,9 +18,8 @@ from ramp.runtime.joining.account_tokens import (
     read_account_invitation,
     token_digest,
 )
-from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, proof, read_invitation
+from ramp.runtime.joining.invitations import TOKEN_PREFIX, Invitation, Register, proof, read_invitation
 from ramp.runtime.joining.membership import install, invited_account, market_account, own_password, request_of
-from ramp.runtime.joining.register import Register
 from ramp.runtime.state_folder import StateFolder
 from tests.tiny_market import config_of
 from tests.unit.joining.inviting_market import NOW, Market, draft, market_in

@@ -7,17 +7,15 @@ import pytest
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
-from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, Message, Performative
+from ramp.model.acl import CONTENT_OF, OFFERS, ROLES_OF, SEALED, EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, MILLISECOND, Instant, from_iso, iso
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.ports import Verifier
 from ramp.model.request import RequestForQuotation, RequestUnit, TotalCores
 from ramp.rfql import codec, documents
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing.certificates import Trust
-from ramp.rfql.signing.notary import PublicNotary, XmlNotary
-from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.notary import PublicNotary, XmlNotary, sign_text
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore

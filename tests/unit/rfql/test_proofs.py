@@ -7,11 +7,10 @@ import pytest
 
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import MINUTE, Instant
 from ramp.rfql import codec, documents
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.runtime.keys.store import KeyStore
 from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, MALLORY, NOW, RESOURCE, USER
 from tests.unit.rfql.forgery import seal_of

@@ -10,15 +10,15 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from ramp.errors import CertificateExpired, DocumentError, SealInvalid
 from ramp.model import contents
-from ramp.model.acl import OFFERS, SEALED, Message, Performative
+from ramp.model.acl import OFFERS, SEALED, EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import codec
-from ramp.rfql.encoded_message import EncodedMessage
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.rfql.signing.notary import XmlNotary
@@ -344,14 +344,14 @@ def test_only_certificates_that_have_passed_are_remembered_and_not_without_end(
     strangers = [certificate_for(store, key, NOW, roles=()) for _ in range(3)]
     for certificate in strangers:
         with pytest.raises(DocumentError, match="got no role"):
-            known.check(certificate, NOW)
+            known.check(certificate.public_bytes(Encoding.DER), NOW)
     for name in (USER, RESOURCE, BANK, MALLORY):
         for _ in range(2):
-            assert known.check(store.identity(name)[1], NOW).name == name
+            assert known.check(store.identity(name)[1].public_bytes(Encoding.DER), NOW).name == name
     assert [party.name for party in known._known.values()] == [USER, RESOURCE]
     for name in (USER, MALLORY):
         with pytest.raises(CertificateExpired):
-            known.check(store.identity(name)[1], NOW + 366 * DAY)
+            known.check(store.identity(name)[1].public_bytes(Encoding.DER), NOW + 366 * DAY)
 
 
 # Time

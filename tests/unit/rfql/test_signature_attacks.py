@@ -16,8 +16,7 @@ from signxml import DigestAlgorithm, SignatureConfiguration, SignatureMethod, XM
 
 from ramp.errors import DocumentError, SignatureInvalid
 from ramp.model.agreement import Signed
-from ramp.rfql.signing.notary import XmlNotary
-from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.notary import XmlNotary, sign_text
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
 from tests.unit.rfql.conftest import AGREEMENT, NOW, USER

@@ -16,8 +16,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.seal import Role
 from ramp.rfql import documents
 from ramp.rfql.signing.certificates import Trust
-from ramp.rfql.signing.notary import XmlNotary
-from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.notary import XmlNotary, sign_text
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
 from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, MALLORY, NOW, RESOURCE, USER

@@ -14,8 +14,7 @@ from ramp.model.instant import DAY, HOUR, SECOND, Instant
 from ramp.model.seal import Role, Seal
 from ramp.rfql import documents
 from ramp.rfql.signing.certificates import Trust
-from ramp.rfql.signing.notary import XmlNotary
-from ramp.rfql.signing.signature import sign_text
+from ramp.rfql.signing.notary import XmlNotary, sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore, trust_of
 from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, NOW

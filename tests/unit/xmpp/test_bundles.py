@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.errors import DocumentError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.xmpp.bundles import BUNDLE_KEY, BUNDLE_VERSION, PARTS_MAX, UNPACKED_MAX, pack, unpack
 
 MACHINE = "curie@localhost"

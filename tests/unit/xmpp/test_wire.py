@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ramp.errors import DocumentError, TransportError
-from ramp.rfql.encoded_message import EncodedMessage
+from ramp.model.acl import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 
 # XML 1.0, production [2]: the ranges of Char

@@ -7,15 +7,17 @@ import pytest
 
 from ramp.errors import ConfigurationError, StateDamaged, WrongVersion
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration_changes.differences import StepKind, steps_between, waiting_steps
 from ramp.runtime.configuration_changes.overlay import (
     Overlay,
+    StepKind,
     load_market,
     load_overlay,
     new_overlay,
     part_of_market,
     running_config,
     save_overlay,
+    steps_between,
+    waiting_steps,
 )
 from ramp.runtime.state_folder import StateFolder
 from tests.tiny_market import tiny_market
