@@ -20,17 +20,17 @@ from ramp.cli.interruption import CLOSED, interrupted_by
 from ramp.cli.options import WholeNumber, example, file_type, folder_type, state_options, user_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import print_json, say, waiting
-from ramp.client.access import running
+from ramp.client.access import find_market, running
 from ramp.client.connecting import MarketOperator, connect
 from ramp.client.request import RequestTemplate, request
 from ramp.client.swarm import stop
-from ramp.control.status import SwarmStatus
 from ramp.errors import ConfigurationError, NoMarket, RampError
+from ramp.model.seal import Role
 from ramp.runtime.logs import log_to_stderr
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.web.security.address import PORT_DEFAULT, ServedAddress, served_address
-from ramp.web.security.sessions import Role, Sessions
+from ramp.web.security.sessions import Sessions
 
 OPENER: Final = """<!doctype html>
 <meta charset="utf-8"><title>RAMP</title><meta http-equiv="refresh" content="0;url={link}">
@@ -191,7 +191,7 @@ def _print_link(user: str | None, *, keeper: bool, state: StateFolder, as_json: 
     if url is None:
         raise NoMarket("no web server is running with this state folder; start one with `ramp web`")
     role = Role.KEEPER if keeper else Role.USER
-    who = _named(running(state), user, role)
+    who = running(state).names("keeper")[0] if keeper else find_market(state, user).user
     sessions = Sessions(state.web_sessions)
     try:
         found = _link(sessions, url, who, role)
@@ -208,16 +208,6 @@ def _served_at(state: StateFolder) -> str | None:
         return state.web_address.read_text("ascii")
     except FileNotFoundError:
         return None
-
-
-def _named(found: SwarmStatus, user: str | None, role: Role) -> str:
-    names: Sequence[str] = found.names(role.value)
-    if user is None and names:
-        return names[0]
-    if user not in names:
-        raise ConfigurationError(f"unknown {role.value} {user!r}: expected one of {', '.join(names)}", key="--user")
-    assert user is not None
-    return user
 
 
 def _link(sessions: Sessions, url: str, name: str, role: Role) -> str:

@@ -169,7 +169,10 @@ def work_of(
     Returns:
         The order, which names no slot yet and has 0 cores for all of a slot, and the archive of its files.
     """
-    words = tuple(shlex.split(command) if isinstance(command, str) else command)
+    try:
+        words = tuple(shlex.split(command) if isinstance(command, str) else command)
+    except ValueError as error:
+        raise ConfigurationError(f"invalid command: {error}".lower()) from error
     files: dict[str, Path] = {}
     for given in inputs if script is None else (*inputs, script):
         for name, path in files_below(Path(given)):

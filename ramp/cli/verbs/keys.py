@@ -11,6 +11,7 @@ from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_json, print_object, say
 from ramp.client.connecting import operate
 from ramp.client.swarm import status
+from ramp.control.requests import CERTIFICATE_DAYS
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
 from ramp.model.seal import Role
@@ -19,9 +20,8 @@ from ramp.runtime.state_folder import StateFolder
 if TYPE_CHECKING:
     from ramp.runtime.keys.store import CertificateEntry, KeyStore
 
-DAYS_DEFAULT: Final = 365
 _roles = click.Choice([role.value for role in Role])
-_days_option = click.option("--days", type=WholeNumber(1, 3650), default=DAYS_DEFAULT, show_default=True,
+_days_option = click.option("--days", type=WholeNumber(1, 3650), default=CERTIFICATE_DAYS, show_default=True,
                             help="Validity of the certificate.")  # fmt: skip
 
 

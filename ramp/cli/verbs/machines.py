@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -29,6 +28,7 @@ from ramp.client.results import Resource
 from ramp.client.times import DURATION_HELP
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, from_datetime
+from ramp.options import nearest_name
 from ramp.runtime.state_folder import StateFolder
 
 T = TypeVar("T")
@@ -168,11 +168,8 @@ def check_registered(market: Market, name: str) -> None:
     """Refuse an unknown local name before a wait for its machine; addresses of other domains pass."""
     found = ask(market, dialogues.resources(market.access.domain), "asking the directory")
     names = [each.name for each in found]
-    if market.short(name) in names or "@" in market.short(name):
-        return
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names) or 'none'}"
-    raise ConfigurationError(f"unknown resource {name!r}; {hint}")
+    if market.short(name) not in names and "@" not in market.short(name):
+        raise ConfigurationError(f"unknown resource {name!r}{nearest_name(name, names)}")
 
 
 MACHINE: Final[Fields[MachineState]] = Fields(

@@ -45,7 +45,6 @@ from ramp.protocol.clock_comparison import offset_text
 from ramp.protocol.events import Approval, AuctionOptions, Preference
 from ramp.protocol.outcome import BoughtUnit, RequestStatus
 from ramp.protocol.progress import ApprovalAsked, ClockCompared, RequestEnded
-from ramp.runtime.auction_rules import RULES
 from ramp.runtime.state_folder import StateFolder
 
 EXIT_OF: Final = {RequestStatus.COMMITTED: 0, RequestStatus.QUOTED: 0}
@@ -177,8 +176,6 @@ def _auction(
     **more: Any,
 ) -> int:
     options = AuctionOptions(rounds, round_time, Preference(prefer), rule=fixed_rule(rule), **more)
-    if options.rule:
-        RULES.find(options.rule)  # bad input, before anybody is asked
     request = load_requests(files)
     given = {"start_probability": start_probability, "sites": _named(sites)}
     terms: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

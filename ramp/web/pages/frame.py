@@ -15,8 +15,8 @@ from nicegui.elements.mixins.text_element import TextElement
 from ramp.client.swarm import status
 from ramp.control.status import Health, headline
 from ramp.errors import RampError
+from ramp.model.seal import Role
 from ramp.web.pages.visit import Visit
-from ramp.web.security.sessions import Role
 
 HEADLINE_S: Final = 2.0
 """Seconds between two checks of the market's state."""

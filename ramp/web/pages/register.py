@@ -11,6 +11,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from ramp.errors import RampError
+from ramp.model.seal import Role
 from ramp.web.pages import account, ask, auction, frame, requests, reservation, reservations
 from ramp.web.pages.keeper import KeeperPage
 from ramp.web.pages.laboratory import overview, results, trace
@@ -20,7 +21,6 @@ from ramp.web.pages.machines.prices import PricesPage
 from ramp.web.pages.refreshing import PageClosed
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
-from ramp.web.security.sessions import Role
 from ramp.web.site import Site
 
 

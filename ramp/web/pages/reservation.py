@@ -222,7 +222,7 @@ class ReservationPage:
 
     async def _launch(self, command: str) -> None:
         with complaining(self._visit, "Job not started: "):
-            await self._visit.market().launch(self._bought.agreement_id, _words(command))
+            await self._visit.market().launch(self._bought.agreement_id, command)
             await self._look_at_jobs()
 
     async def _look_at_jobs(self) -> None:
@@ -315,21 +315,6 @@ class JobOutput:
             with complaining(self._visit):
                 await self._visit.market().cancel_job(self._job_id)
                 await self.look()
-
-
-def _words(command: str) -> list[str]:
-    """Split a command as a shell does.
-
-    Raises:
-        ConfigurationError: if it is empty, or a quotation mark is missing.
-    """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ConfigurationError(f"invalid command: {error}".lower()) from error
-    if not words:
-        raise ConfigurationError("missing command, for example hostname")
-    return words
 
 
 def _sum(amounts: Iterable[int]) -> str:

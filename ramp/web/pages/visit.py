@@ -14,8 +14,9 @@ from starlette.requests import Request
 from ramp.client.access import find_market
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.model.instant import MINUTE, to_datetime, with_local_times
+from ramp.model.seal import Role
 from ramp.web.live import UserFeed
-from ramp.web.security.sessions import Role, Session
+from ramp.web.security.sessions import Session
 from ramp.web.site import Site
 
 BROWSER_LIMIT_S: Final = 20.0

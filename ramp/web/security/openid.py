@@ -26,13 +26,14 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.options import Wanted, read_options
 from ramp.runtime.configuration.sites import Text
 from ramp.runtime.state_folder import read_private
 from ramp.text import one_line
 from ramp.web.security.address import LOOPBACK_NAMES, ServedAddress
 from ramp.web.security.gate import OPENID_PATH
-from ramp.web.security.sessions import Role, Sessions
+from ramp.web.security.sessions import Sessions
 from ramp.web.security.sign_in import plain_page, sign_in_page
 
 ALGORITHMS: Final = frozenset({"RS256", "PS256", "ES256", "EdDSA"})

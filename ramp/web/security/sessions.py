@@ -10,12 +10,12 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from ramp.errors import RampError
 from ramp.model.instant import DAY, HOUR, MINUTE, Duration, Instant
+from ramp.model.seal import Role
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.sqlite_file import open_file, transaction
 from ramp.runtime.storage_errors import storing
@@ -61,13 +61,6 @@ _SCHEMA: Final = (
     ) STRICT
     """,
 )
-
-
-class Role(StrEnum):
-    """Role of a session: a user or the market's keeper."""
-
-    USER = "user"
-    KEEPER = "keeper"
 
 
 class LinkRefused(RampError):

@@ -17,9 +17,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from ramp.model.instant import SECOND
+from ramp.model.seal import Role
 from ramp.web.security.address import ServedAddress
 from ramp.web.security.gate import OPENID_PATH, SESSION_KEY, Gate
-from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Role, Session, Sessions
+from ramp.web.security.sessions import SESSION_TIME, LinkRefused, Session, Sessions
 
 _PAGE: Final = Template(Path(__file__).with_name("plain_page.html").read_text("utf-8"))
 

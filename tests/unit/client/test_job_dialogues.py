@@ -179,6 +179,14 @@ def test_who_is_waited_for_is_told_with_the_server_and_for_how_long(
     ]
 
 
+@pytest.mark.parametrize(
+    ("command", "why"), [("", "nothing to run"), ('a "b', "invalid command: no closing quotation")]
+)
+def test_what_is_no_command_is_refused(command: str, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        work_of(command)
+
+
 def test_a_job_without_files_has_no_archive() -> None:
     order, archive = work_of("a b", environment={"A": "b"})
     assert (order.arguments, order.archive, archive) == (("a", "b"), "", b"")

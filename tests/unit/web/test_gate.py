@@ -10,10 +10,11 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from ramp.model.seal import Role
 from ramp.web.security.address import served_address
 from ramp.web.security.gate import SESSION_KEY, Gate
 from ramp.web.security.openid import openid_routes
-from ramp.web.security.sessions import Role, Sessions
+from ramp.web.security.sessions import Sessions
 from ramp.web.security.sign_in import routes
 
 HOME = "http://127.0.0.1:8765"

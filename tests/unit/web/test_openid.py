@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.web.security.openid import OpenId, read_openid
-from ramp.web.security.sessions import Role
 from tests.unit.web.test_gate import OWN, House, session_of
 
 LED_BACK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}

@@ -6,7 +6,8 @@ import pytest
 
 from ramp.errors import StateDamaged, WrongVersion
 from ramp.model.instant import DAY, HOUR, MINUTE
-from ramp.web.security.sessions import LinkRefused, Role, Sessions
+from ramp.model.seal import Role
+from ramp.web.security.sessions import LinkRefused, Sessions
 
 
 class Clock:

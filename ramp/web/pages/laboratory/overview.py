@@ -10,6 +10,7 @@ from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 
 from ramp.errors import ConfigurationError
+from ramp.model.seal import Role
 from ramp.web.pages import frame
 from ramp.web.pages.dialogs import mark
 from ramp.web.pages.laboratory.results import experiments_in, read_result
@@ -17,7 +18,6 @@ from ramp.web.pages.laboratory.runs import SUMMARY_FILE, Run
 from ramp.web.pages.laboratory.trace import TRACE_SUFFIX
 from ramp.web.pages.row_tables import Column, Kind, table
 from ramp.web.pages.visit import Visit
-from ramp.web.security.sessions import Role
 
 LOOK_S: Final = 0.5
 """Pause between two looks at the run in progress, in seconds."""

@@ -11,6 +11,7 @@ from nicegui import ui
 from ramp.client.machine_state import MachineState
 from ramp.errors import RampError
 from ramp.model.instant import DAY
+from ramp.model.seal import Role
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.charts import (
@@ -31,7 +32,6 @@ from ramp.web.pages.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable, table
 from ramp.web.pages.visit import Visit
-from ramp.web.security.sessions import Role
 
 HORIZON: Final = timedelta(hours=24)
 """Period that is shown."""
