@@ -1,17 +1,16 @@
-"""Drawing up the agreements of a request, and checking that an agreement is as negotiated."""
+"""What is held for a request, the order that pays for it, and the check that an agreement is as negotiated."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
 from ramp.model.contents import Commitment, FundsReserved, OrderLine, OrderPosted, OrderRefused, OrderVoided
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.offer import Offer
-from ramp.model.ports import IdSource
 from ramp.model.probable_start import probable_start_problem
-from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.protocol.rules.checked_rule import Priced
 
@@ -35,42 +34,6 @@ class HeldUnit:
     held_until: Instant
     seal: Seal
     priced: Priced
-
-
-def draw_up_agreements(
-    request_id: str,
-    request: RequestForQuotation,
-    held: Sequence[HeldUnit],
-    meets_request: Mapping[int, bool],
-    *,
-    user: str,
-    bank: str,
-    ids: IdSource,
-    valid_for: Duration,
-    now: Instant,
-) -> tuple[Agreement, ...]:
-    """Return one agreement for each held unit (section 5.2.1), all of one order."""
-    order_id = ids.new("order")
-    return tuple(
-        Agreement(
-            agreement_id=ids.new("agreement"),
-            request_id=request_id,
-            units_total=len(held),
-            user=user,
-            resource=unit.offer.resource,
-            bank=bank,
-            request=request.unit(unit.unit),
-            offer=unit.offer,
-            reservation_id=unit.reservation_id,
-            cost=unit.priced.cost,
-            issued_at=now,
-            order_id=order_id,
-            valid_until=now + valid_for if unit.offer.start_probability is None else unit.offer.start,
-            best_offer=not meets_request[unit.unit],
-            price=unit.priced.price,
-        )
-        for unit in held
-    )
 
 
 def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
