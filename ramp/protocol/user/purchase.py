@@ -147,20 +147,19 @@ class Purchase:
         self._voting = self.confirmation = self._won = None
 
     def on_message(self, message: Message, now: Instant) -> list[Effect]:
-        content = message.content
+        content, confirmation = message.content, self.confirmation
         if self._recalled:
             return self._late_hold(message)
         if isinstance(content, Proposal) and self._voting is not None:
             effects = self._late_proposal(message, content)
         elif isinstance(content, Proposal):
             effects = self._auction.on_proposal(message, content, now)
-        elif isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
-            assert self.confirmation is not None
-            effects = self.confirmation.handle(message, now)
+        elif isinstance(content, HoldRefused) and confirmation is not None and confirmation.concerns(content.offer_id):
+            effects = confirmation.handle(message, now)
         elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._on_vote(message, now)
-        elif self.confirmation is not None:
-            effects = self.confirmation.handle(message, now)
+        elif confirmation is not None:
+            effects = confirmation.handle(message, now)
         elif self._voting is None:
             effects = self._auction.handle(message, now)
         else:
@@ -225,9 +224,6 @@ class Purchase:
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None:
                 machine.clock_set(by)
-
-    def _is_committing(self, offer_id: str) -> bool:
-        return self.confirmation is not None and self.confirmation.concerns(offer_id)
 
     def _on_vote(self, message: Message, now: Instant) -> list[Effect]:
         if self._voting is not None:
