@@ -1,17 +1,16 @@
-"""Drawing up the agreements of a request, and checking that an agreement is as negotiated."""
+"""What is held for a request, the order that pays for it, and the check that an agreement is as negotiated."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model.agreement import Agreement
 from ramp.model.contents import Commitment, FundsReserved, OrderLine, OrderPosted, OrderRefused, OrderVoided
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.offer import Offer
-from ramp.model.ports import IdSource
 from ramp.model.probable_start import probable_start_problem
-from ramp.model.request import RequestForQuotation, RequestUnit
+from ramp.model.request import RequestUnit
 from ramp.model.seal import Role, Seal
 from ramp.protocol.rules.checked_rule import Priced
 
@@ -26,7 +25,7 @@ class HeldUnit:
     Attributes:
         held_until: end of the hold as far as known here, counted from the first acceptance sent.
         seal: the resource's, on its vote.
-        priced: the price paid; None until all units are held.
+        priced: the price paid; until all units are held, the price offered.
     """
 
     unit: int
@@ -34,43 +33,7 @@ class HeldUnit:
     reservation_id: str
     held_until: Instant
     seal: Seal
-    priced: Priced | None = None
-
-
-def draw_up_agreements(
-    request_id: str,
-    request: RequestForQuotation,
-    held: Sequence[HeldUnit],
-    meets_request: Mapping[int, bool],
-    *,
-    user: str,
-    bank: str,
-    ids: IdSource,
-    valid_for: Duration,
-    now: Instant,
-) -> tuple[Agreement, ...]:
-    """Return one agreement for each held unit (section 5.2.1), all of one order."""
-    order_id = ids.new("order")
-    return tuple(
-        Agreement(
-            agreement_id=ids.new("agreement"),
-            request_id=request_id,
-            units_total=len(held),
-            user=user,
-            resource=unit.offer.resource,
-            bank=bank,
-            request=request.unit(unit.unit),
-            offer=unit.offer,
-            reservation_id=unit.reservation_id,
-            cost=unit.offer.cost if unit.priced is None else unit.priced.cost,
-            issued_at=now,
-            order_id=order_id,
-            valid_until=now + valid_for if unit.offer.start_probability is None else unit.offer.start,
-            best_offer=not meets_request[unit.unit],
-            price=None if unit.priced is None else unit.priced.price,
-        )
-        for unit in held
-    )
+    priced: Priced
 
 
 def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
@@ -78,44 +41,33 @@ def order_lines(agreements: Sequence[Agreement]) -> tuple[OrderLine, ...]:
     return tuple(OrderLine(each.agreement_id, each.resource, each.cost, each.offer.offer_id) for each in agreements)
 
 
-def agreement_problem(agreement: Agreement, offer: Offer, unit: RequestUnit, reservation_id: str) -> str:
-    """Return the problem of an agreement for a held offer, or the empty string.
-
-    `ramp.model.price_paid` checks a price other than the offered one.
-
-    Args:
-        agreement: signed by the user.
-        offer: the offer held.
-        unit: of the call; its asking price falls from round to round, while the agreement has the user's own.
-        reservation_id: the machine's name for the slot.
-    """
-    facts = (
-        (agreement.offer, offer, "offer"),
-        (agreement.request_id, offer.request_id, "request"),
-        (agreement.reservation_id, reservation_id, "reservation id"),
-        (agreement.cost if agreement.price is None else offer.cost, offer.cost, "cost"),
-        (replace(agreement.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
-    )
-    problem = next((f"the {what} differs from what was agreed" for found, right, what in facts if found != right), "")
-    return problem or probable_start_problem(agreement)
-
-
 def commitment_problem(
     commitment: Commitment, held: tuple[Offer, RequestUnit, str], parties: tuple[str, str, str]
 ) -> str:
     """Return the problem of an agreement and the bank's vote for it, or the empty string.
 
+    `ramp.model.price_paid` checks a price other than the offered one.
+
     Args:
         commitment: agreement and vote, from the buyer.
-        held: the offer held, the unit of the call, and the machine's name for the slot.
+        held: the offer held, the unit of the call, and the machine's name for the slot. The unit's asking price falls
+            from round to round, while the agreement has the user's own.
         parties: buyer, seller, and the seller's bank.
     """
     body = commitment.agreement.body
     assert isinstance(body, Agreement)
     if (body.user, body.resource, body.bank) != parties:
         return "the parties differ from those agreed"
-    problem = agreement_problem(body, *held)
-    return problem or vote_problem(body, commitment.vote, commitment.vote_seal)
+    offer, unit, reservation_id = held
+    facts = (
+        (body.offer, offer, "offer"),
+        (body.request_id, offer.request_id, "request"),
+        (body.reservation_id, reservation_id, "reservation id"),
+        (body.cost if body.price is None else offer.cost, offer.cost, "cost"),
+        (replace(body.request, cpu_hour_cost=unit.cpu_hour_cost), unit, "unit"),
+    )
+    problem = next((f"the {what} differs from what was agreed" for found, right, what in facts if found != right), "")
+    return problem or probable_start_problem(body) or vote_problem(body, commitment.vote, commitment.vote_seal)
 
 
 def vote_problem(agreement: Agreement, vote: FundsReserved, seal: Seal) -> str:

@@ -240,7 +240,8 @@ class Participant(ParticipantAnswers):
         Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
         as its buyer has decided but should not wait for a machine that never confirms.
         """
-        later, self._doubt = self._look_up_later(now), doubt
+        later = self._look_up_later(now)
+        self._doubt = doubt
         return self._look_up() if doubt.transient is False else later
 
     def _look_up_later(self, now: Instant) -> list[fx.Effect]:

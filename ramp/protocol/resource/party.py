@@ -13,7 +13,6 @@ from ramp.model.agreement import TERMINAL, Agreement, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.seal import Role
-from ramp.model.slot import Slot
 from ramp.protocol import events as ev
 from ramp.protocol.belief import said_by, sealed_by, sealed_lately
 from ramp.protocol.clock_comparison import ClockComparison
@@ -193,12 +192,10 @@ class ResourceParty(Party):
         participant = self.participants.get(event.call_id.removeprefix(NEXT))
         if participant is None or not isinstance(event, ev.SlotsQuoted):
             return []
-        return participant.on_next(self._next_offer(participant, event.answers[0], now))
-
-    def _next_offer(self, participant: Participant, answer: Slot | Refusal, now: Instant) -> tuple[Offer, ...]:
+        answer, taken = event.answers[0], participant.offer
         if isinstance(answer, Refusal) or self.sizes.booked.problem(answer.start, answer.end, answer.cores):
-            return ()
-        return self._seller.next_offer(participant.offer, participant.unit, answer, participant.user, now)
+            return participant.on_next(())
+        return participant.on_next(self._seller.next_offer(taken, participant.unit, answer, participant.user, now))
 
     def _let_go(self, now: Instant) -> list[Effect]:
         """Archive offers whose retention is over."""

@@ -8,12 +8,12 @@ from functools import partial
 
 from ramp.errors import RuleFailed
 from ramp.model.acl import Message
+from ramp.model.agreement import Agreement
 from ramp.model.contents import HoldCancelled, HoldGranted, HoldRefused, Proposal
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import Offer
 from ramp.model.ports import IdSource
 from ramp.model.sizes.moldable import as_offered
-from ramp.protocol.agreement_terms import draw_up_agreements
 from ramp.protocol.effects import Effect, Persist, Report, cancel_hold, reject
 from ramp.protocol.events import RequestSubmitted
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
@@ -147,20 +147,19 @@ class Purchase:
         self._voting = self.confirmation = self._won = None
 
     def on_message(self, message: Message, now: Instant) -> list[Effect]:
-        content = message.content
+        content, confirmation = message.content, self.confirmation
         if self._recalled:
             return self._late_hold(message)
         if isinstance(content, Proposal) and self._voting is not None:
             effects = self._late_proposal(message, content)
         elif isinstance(content, Proposal):
             effects = self._auction.on_proposal(message, content, now)
-        elif isinstance(content, HoldRefused) and self._is_committing(content.offer_id):
-            assert self.confirmation is not None
-            effects = self.confirmation.handle(message, now)
+        elif isinstance(content, HoldRefused) and confirmation is not None and confirmation.concerns(content.offer_id):
+            effects = confirmation.handle(message, now)
         elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._on_vote(message, now)
-        elif self.confirmation is not None:
-            effects = self.confirmation.handle(message, now)
+        elif confirmation is not None:
+            effects = confirmation.handle(message, now)
         elif self._voting is None:
             effects = self._auction.handle(message, now)
         else:
@@ -225,9 +224,6 @@ class Purchase:
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None:
                 machine.clock_set(by)
-
-    def _is_committing(self, offer_id: str) -> bool:
-        return self.confirmation is not None and self.confirmation.concerns(offer_id)
 
     def _on_vote(self, message: Message, now: Instant) -> list[Effect]:
         if self._voting is not None:
@@ -317,17 +313,27 @@ class Purchase:
         if result.status is not None:
             return self._end(result.status, result.reason, (), now, result.code)
         assert self._won is not None
-        agreements = draw_up_agreements(
-            self.request_id,
-            self.request,
-            result.held,
-            self._won.meets_request,
-            user=self._user,
-            bank=self._bank,
-            ids=self._ids,
-            valid_for=self._pace.timing.agreement_validity,
-            now=now,
-        )
+        order_id, valid_until = self._ids.new("order"), now + self._pace.timing.agreement_validity
+        agreements = [  # one for each held unit (section 5.2.1), all of one order
+            Agreement(
+                agreement_id=self._ids.new("agreement"),
+                request_id=self.request_id,
+                units_total=len(result.held),
+                user=self._user,
+                resource=unit.offer.resource,
+                bank=self._bank,
+                request=self.request.unit(unit.unit),
+                offer=unit.offer,
+                reservation_id=unit.reservation_id,
+                cost=unit.priced.cost,
+                issued_at=now,
+                order_id=order_id,
+                valid_until=valid_until if unit.offer.start_probability is None else unit.offer.start,
+                best_offer=not self._won.meets_request[unit.unit],
+                price=unit.priced.price,
+            )
+            for unit in result.held
+        ]
         self.confirmation = Confirmation(agreements, pace=self._pace)
         return self.confirmation.start(result.held, now)
 

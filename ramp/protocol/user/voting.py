@@ -263,7 +263,9 @@ class Voting(StateMachine[VotingState]):
             ballot.held = replace(ballot.held, held_until=min(ballot.held.held_until, now + granted.hold_for))
             return []
         held_until = ballot.retry.begun + granted.hold_for  # counted from the question, as the answer may be late
-        ballot.held = HeldUnit(ballot.number, ballot.offer, granted.reservation_id, held_until, seal)
+        ballot.held = HeldUnit(
+            ballot.number, ballot.offer, granted.reservation_id, held_until, seal, Priced(ballot.offer.cost)
+        )
         ballot.retry.answered(now)
         agreed = UnitAdvanced(self.conversation_id, ballot.number, sender, "agreed", granted.reservation_id)
         return [Report(agreed), *self._count(now)]
@@ -276,26 +278,24 @@ class Voting(StateMachine[VotingState]):
             reason = "a hold was about to expire before all units were agreed"
             return self._abort(RequestStatus.WITHDRAWN, reason, "HoldGranted", now)
         try:
-            held = tuple(replace(unit, priced=self._priced(unit, now)) for unit in held)
+            held = tuple(self._priced(unit, now) for unit in held)
         except RuleFailed as failed:
             return self._abort(RequestStatus.FAILED, failed.reason, "HoldGranted", now, failed.code)
-        over = over_limit([unit.priced.cost for unit in held if unit.priced is not None], self._max_cost)
+        over = over_limit([unit.priced.cost for unit in held], self._max_cost)
         if over:
             return self._abort(RequestStatus.REJECTED, over, "HoldGranted", now)
-        if any(
-            unit.priced is not None and unit.priced.cost > self._shown.get(unit.offer, unit.priced.cost)
-            for unit in held
-        ):
+        if any(unit.priced.cost > self._shown.get(unit.offer, unit.priced.cost) for unit in held):
             return self._abort(RequestStatus.REJECTED, PRICE_RISEN, "HoldGranted", now)
         self._enter(VotingState.AGREED, "HoldGranted")
         self.result = VotingResult(None, "", held)
         return []
 
-    def _priced(self, unit: HeldUnit, now: Instant) -> Priced:
+    def _priced(self, unit: HeldUnit, now: Instant) -> HeldUnit:
         if self._prices is None:
-            return Priced(unit.offer.cost)
+            return unit
         ballot = self._ballots[unit.unit]
-        return self._prices.of(unit.unit, unit.offer, ballot.candidates[ballot.index + 1 :], now)
+        behind = ballot.candidates[ballot.index + 1 :]
+        return replace(unit, priced=self._prices.of(unit.unit, unit.offer, behind, now))
 
     def _take_instead(self, refused: HoldRefused) -> None:
         """Give the seller's next slot its place among the candidates, if it costs the same and meets the request.

@@ -14,7 +14,7 @@ record, and are submitted when the started job has been paid, which also deliver
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 from ramp.model.contents import JobOrder, JobPeer, JobStatus
 from ramp.model.contents.jobs import Delivery, JobState
@@ -93,23 +93,17 @@ class Job(StateMachine[JobState]):
         return self.sight.started_at is not None
 
     def status(self) -> JobStatus:
-        sight = self.sight
         begins = f"the slot begins when queued job {self.to_run.reservation_id} starts"
         awaits = begins if self.waits_for_start else ""
+        sight = replace(self.sight, state=self.state, detail=self.sight.detail or self._doubt or awaits)
         return JobStatus(
-            self.order.job_id,
-            self.order.agreement_id,
-            self.state,
-            self._terms.executor,
-            self.taken.account,
-            self.taken.due_at,
-            self.delivery,
-            sight.native_id,
-            sight.cores,
-            sight.started_at,
-            sight.ended_at,
-            sight.exit_code,
-            sight.detail or self._doubt or awaits,
+            job_id=self.order.job_id,
+            agreement_id=self.order.agreement_id,
+            executor=self._terms.executor,
+            account=self.taken.account,
+            due_at=self.taken.due_at,
+            delivery=self.delivery,
+            **asdict(sight),
         )
 
     def _described(self, begin: Instant, end: Instant) -> JobToRun:
@@ -206,15 +200,7 @@ class Job(StateMachine[JobState]):
             return
         status = record.status
         self.state, self.delivery = status.state, status.delivery
-        self.sight = JobSight(
-            status.state,
-            status.native_id,
-            status.cores,
-            status.started_at,
-            status.ended_at,
-            status.exit_code,
-            status.detail,
-        )
+        self.sight = JobSight(**{each.name: getattr(status, each.name) for each in fields(JobSight)})
 
     def recover(self, now: Instant) -> list[Effect]:
         """Look up or cancel the job after a restart."""

@@ -145,8 +145,10 @@ class Changes:
         waiting = self.history.replay(records)
         effects: list[Effect] = []
         for change in lost:
-            if change.keys[0] not in waiting and not change.outcomes:
-                effects += self._not_begun(change)
+            if change.keys[0] not in waiting and not change.outcomes:  # a bug ended it before it was on record
+                ends = change.is_terminal
+                detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
+                effects += self._none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
         orders = {change.order_id for change in lost}
         again = [
             each
@@ -154,12 +156,6 @@ class Changes:
             if (body.order_id in orders if body.grows else body.agreement_id == agreement_id)
         ]
         return effects + self._taken_up(again, now)
-
-    def _not_begun(self, change: OpenChange) -> list[Effect]:
-        """Report a change that a bug ended before it was on record."""
-        ends = change.is_terminal
-        detail = "the user agent failed before it was sent" if ends else FAILED_BEFORE
-        return self._none_done(change.agreement_ids, AGENT_FAILED, detail, ends=ends)
 
     def rest(self, agreement_id: str) -> None:
         """Suspend the changes of an agreement until the next start."""
