@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.fast_dataclass import fast_dataclass
+from ramp.ledger.contract_change import Grounds
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
 from ramp.model.contents import Content, HoldCancelled, NotUnderstood, OrderLine, Rejection
@@ -315,14 +316,14 @@ class PostChange:
     Attributes:
         agreement_id: of the contract.
         change: as signed; None if the market's keeper ends the agreement.
-        by_buyer: whether only the buyer has signed it, which suffices to end an agreement before its slot begins.
+        grounds: who has justified it.
         evidence: the signed change, or the keeper's order.
     """
 
     call_id: str
     agreement_id: str
     change: ContractChange | None
-    by_buyer: bool
+    grounds: Grounds
     evidence: str
 
 

@@ -402,14 +402,14 @@ class ChangeDecided:
     Attributes:
         user: who has paid for the agreement, if it has ended.
         resource: who was paid, if it has ended.
-        voided: the order that the seller's failure has voided, or found void.
+        order: of the agreement, at present, after the seller's failure; else None.
     """
 
     call_id: str
     change: DecidedChange
     user: str = ""
     resource: str = ""
-    voided: Order | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)

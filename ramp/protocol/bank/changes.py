@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
+from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import Order
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
@@ -73,7 +74,7 @@ def asked(
     content = message.content
     if isinstance(content, c.RefundOrder):
         seal = sealed_lately(message, Role.KEEPER, now, timing)
-        return fx.PostChange(wait(message), content.agreement_id, None, False, seal.text)
+        return fx.PostChange(wait(message), content.agreement_id, None, Grounds.KEEPER, seal.text)
     if isinstance(content, c.ChangeWithdrawal):
         seal = sealed_lately(message, Role.USER, now, timing)
         return fx.VoidChange(wait(message), content.agreement_id, content.number, message.sender, seal.text)
@@ -84,11 +85,12 @@ def asked(
     assert isinstance(content, Signed)
     body = content.change
     both = (body.user, body.resource)
-    by_buyer = body.is_terminal and not body.is_failure and content.signers == both[:1] and message.sender == body.user
     if body.is_failure:  # its buyer may pass it on
-        is_signed = content.signers == both[1:] and message.sender in both
+        grounds, is_signed = Grounds.SELLER, content.signers == both[1:] and message.sender in both
+    elif body.is_terminal and content.signers == both[:1]:
+        grounds, is_signed = Grounds.BUYER, message.sender == body.user
     else:
-        is_signed = by_buyer or (content.signers == both and message.sender == body.resource)
+        grounds, is_signed = Grounds.BOTH, content.signers == both and message.sender == body.resource
     if body.is_terminal and not is_signed:
         detail = "the cancellation must be signed or countersigned by its sender"
         return _refuse(message, body.agreement_id, TERMINAL, BAD_SIGNATURE, detail)
@@ -98,7 +100,7 @@ def asked(
         raise RemoteProtocolError(f"the change names another bank: {body.bank}")
     if body.grows:
         return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
-    return fx.PostChange(wait(message), body.agreement_id, body, by_buyer, content.document)
+    return fx.PostChange(wait(message), body.agreement_id, body, grounds, content.document)
 
 
 def _paid_by_order(

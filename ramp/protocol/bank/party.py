@@ -169,7 +169,7 @@ class BankParty(Party):
                 return self._on_swept(event)
             case ChangeDecided(call_id):
                 message = self._asked.pop(call_id)
-                told = [] if event.voided is None else self._changed(event.voided, None)
+                told = [] if event.order is None else self._changed(event.order, None)
                 if event.change.is_posted:
                     return [*told, *changes.posted(event, message, self.name)]
                 return [*told, self._not_done(message, event.change.code, event.change.reason)]

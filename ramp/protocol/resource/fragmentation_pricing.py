@@ -33,7 +33,7 @@ def fragmentation_price(question: PriceQuestion) -> int | PriceRefusal:
     Returns:
         Whole credits per core hour, or a refusal with the minimum price of this job.
     """
-    if question.own_last is not None and question.own_last == question.asking and not question.best_offer:
+    if question.own_last == question.asking and not question.best_offer:
         return PriceRefusal(RefusalCode.OWN_OFFER_STANDS)
     spared = 1 - spoilt_share(question)
     margin = question.start_price - question.minimum_price

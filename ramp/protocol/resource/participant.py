@@ -127,8 +127,7 @@ class Participant(ParticipantAnswers):
         if self._retry.is_due(now):
             self._retry.again(now)
             return [self._to_bank()]
-        # the sold slot begins: ask whether the sale still stands
-        return [self._request(now)] if self.state is S.SOLD else []
+        return [self._request(now)]  # the sold slot begins: ask whether the sale still stands
 
     def clock_set(self, by: Duration) -> None:
         """Move the deadlines with the clock.

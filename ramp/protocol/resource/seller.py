@@ -180,7 +180,7 @@ class Seller:
             "architecture": self.terms.architecture,
             "start_price": self._prices.start_price,
             **({"gpus": self.terms.gpus, "gpu_price": self._prices.gpu_price} if self.terms.gpus else {}),
-            **({"applications": titles(self._launching.applications)} if self._launching is not None else {}),
+            **({"applications": titles(self._launching.applications, "")} if self._launching is not None else {}),
             **({"draining": True} if self.draining else {}),
         }
         return json.dumps({**json.loads(snapshot), **stated}, separators=(",", ":"))

@@ -90,28 +90,27 @@ class BankLedger:
         if body is not None and body.is_failure:
             return self._fail(effect, body, now)
         payment = self.ledger.transfer(effect.agreement_id)
-        parties = ("", "") if payment is None else (payment.debit_account, payment.credit_account)
         if body is None:
-            terms = ChangeTerms(effect.agreement_id, TERMINAL, Grounds.KEEPER)
+            terms = ChangeTerms(effect.agreement_id, TERMINAL, effect.grounds)
         else:
-            terms = _terms_of(body, by_buyer=effect.by_buyer)
-            if body.is_terminal and payment is not None and parties != (body.user, body.resource):
+            terms = _terms_of(body, effect.grounds)
+            parties = body.user, body.resource
+            if body.is_terminal and payment and parties != (payment.debit_account, payment.credit_account):
                 reason = "the payment is not between the two whom the cancellation names"
                 raise LedgerRefusal(NOT_THEIR_PAYMENT, reason)
         decided = self.ledger.post_change(terms, at=now, evidence=effect.evidence)
-        return said.ChangeDecided(effect.call_id, decided, *parties)
+        assert payment is not None, "the ledger changes no agreement without a payment"
+        return said.ChangeDecided(effect.call_id, decided, payment.debit_account, payment.credit_account)
 
     def _fail(self, effect: fx.PostChange, body: ContractChange, now: Instant) -> said.ChangeDecided:
         """End an agreement by its seller's failure, which voids an order that is not posted."""
         order = self.ledger.order_of(body.agreement_id)
         if order is None or (order.user, order.line(body.agreement_id).offer_id) != (body.user, body.offer_id):
             raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {body.agreement_id} for {body.offer_id}")
-        terms = _terms_of(body, by_buyer=False)
-        decided = self.ledger.post_change(terms, at=now, evidence=effect.evidence)
+        decided = self.ledger.post_change(_terms_of(body, effect.grounds), at=now, evidence=effect.evidence)
         order = self.ledger.order(order.order_id)
         assert order is not None, "orders are never deleted"
-        voided = None if order.state is OrderState.POSTED else order
-        return said.ChangeDecided(effect.call_id, decided, body.user, body.resource, voided)
+        return said.ChangeDecided(effect.call_id, decided, body.user, body.resource, order)
 
     # -- what an owner sees --------------------------------------------------------------------------------------
 
@@ -124,11 +123,11 @@ class BankLedger:
         return said.AccountLookedUp(effect.call_id, balance, lines)
 
 
-def _terms_of(body: ContractChange, *, by_buyer: bool) -> ChangeTerms:
+def _terms_of(body: ContractChange, grounds: Grounds) -> ChangeTerms:
     return ChangeTerms(
         body.agreement_id,
         body.number,
-        Grounds.SELLER if body.is_failure else Grounds.BUYER if by_buyer else Grounds.BOTH,
+        grounds,
         body.user,
         body.resource,
         body.amount,

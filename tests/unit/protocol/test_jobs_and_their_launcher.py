@@ -17,6 +17,7 @@ from ramp.model.request import TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobCancelAsked
+from ramp.protocol.resource.jobs.job import END_MARGIN
 from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_variables
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
@@ -43,7 +44,7 @@ def in_batch_system() -> JobSeller:
 
 def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
     """As docs/launching.md says."""
-    job = submitted(seller.hears(ORDER))
+    job = submitted(seller.hears(replace(ORDER, begin_at=0)))
     assert dict(job.environment) == {
         "RAMP_JOB": "job-1",
         "RAMP_AGREEMENT": "a1",
@@ -83,7 +84,7 @@ def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected:
     job = submitted(seller.hears(ORDER))
     told = dict(job.environment)
     assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
-    assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"]) == ("coprocessor", "1")
+    assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("coprocessor", "1", "1")
     offer = seller.job._offer
     agreement = seller.agreement(offer)
     changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
@@ -146,14 +147,15 @@ def test_jobs_that_together_need_what_was_added_wait_until_it_is_paid(seller: Jo
     """The slot has had sixteen cores until now, and has thirty-two; the added ones count from two minutes on."""
     now, paid = HOUR + MINUTE, HOUR + 2 * MINUTE
     (participant,) = seller.party.participants.values()
-    participant.size, participant.not_before = (32, 2 * HOUR), ((paid, 16),)
+    participant.size, participant.not_before = (32, 3 * HOUR), ((paid, 16),)
     due = {}
     for name, cores in (("first", 10), ("beside", 6), ("more", 1), ("large", 17)):
         due[name] = submitted(seller.hears(replace(ORDER, job_id=name, cores=cores), now)).begin_at
     assert due == {"first": now, "beside": now, "more": paid, "large": paid}
     for name, cores in (("first", 10), ("beside", 6), ("large", 17)):
         seller.party.handle(ev.JobSeen(name, ev.JobSight(JobState.DONE, "1", cores, now, now, 0)), now)
-    assert submitted(seller.hears(replace(ORDER, cores=15), now)).begin_at == now  # what has ended needs none
+    job = submitted(seller.hears(replace(ORDER, cores=15), now))
+    assert (job.begin_at, job.end_at) == (now, 3 * HOUR)  # what has ended needs none
 
 
 # -- in a batch system: what the site sees of the reservation decides, and never the fate of a job --------------------
@@ -184,6 +186,8 @@ def test_whatever_becomes_of_a_job_its_slot_was_delivered_if_the_site_saw_it(
 
 
 def test_a_slot_that_is_lost_is_told_with_another_that_is_in_order(in_batch_system: JobSeller) -> None:
+    in_batch_system.seen(FATES[0], HOUR + 1)
+    assert in_batch_system.job.deadline == 2 * HOUR + END_MARGIN
     lost = in_batch_system.sell("r2", "a2")
     in_order = replace(IN_ORDER, lost=((lost.offer_id, "its nodes are gone"),))
     assert ChangeReceived in recorded(in_batch_system.told(in_order, HOUR + 15 * SECOND))
@@ -212,6 +216,8 @@ def test_looks_at_a_job_are_as_far_away_as_before_when_the_clock_is_set(seller: 
     seller.party.clock_set(-HOUR // 2)
     assert seller.job.deadline == due - HOUR // 2
     assert asked(seller.tick(due - HOUR // 2)) == [fx.LookUpJob]
+    seller.tick(2 * HOUR + END_MARGIN)
+    assert "the slot is over, and the result of the job is unknown" in seller.job.status().detail
 
 
 def test_what_runs_does_not_wait_again(seller: JobSeller) -> None:

@@ -16,7 +16,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobEnded, JobTaken, SlotReleased
 from ramp.protocol.resource.jobs.launching import Application
-from tests.unit.protocol.conftest import contents, records
+from tests.unit.protocol.conftest import UNIT, contents, records
 from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, submitted
 
 
@@ -43,10 +43,29 @@ def test_the_same_order_again_launches_nothing_again(seller: JobSeller) -> None:
     assert refused(other).code == "other_job"
 
 
+CATALOGUE = (
+    Application("NAMD", ("namd2", "+p{cores}"), "2.12"),
+    Application("NAMD", ("namd3",), "3.0"),
+    Application("R", ("R",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("requested", "ordered", "program"), [("3.0", "", "namd3"), ("3.0", "2.12", "namd2"), (None, "", "namd2")]
+)
+def test_a_job_has_the_version_that_was_requested_unless_its_order_names_one(
+    requested: str | None, ordered: str, program: str
+) -> None:
+    unit = replace(UNIT, application="NAMD", application_version=requested)
+    one = JobSeller(terms=replace(TERMS, applications=CATALOGUE), unit=unit)
+    one.sell()
+    order = replace(ORDER, application="NAMD", application_version=ordered)
+    assert submitted(one.hears(order)).arguments[0] == program
+
+
 def test_an_application_is_started_by_the_sellers_words() -> None:
     """Also after a restart with another catalogue: what was taken is on record."""
-    catalogue = (Application("NAMD", ("namd2", "+p{cores}"), "2.12"), Application("NAMD", ("namd3",), "3.0"))
-    one = job_seller(replace(TERMS, applications=catalogue))
+    one = job_seller(replace(TERMS, applications=CATALOGUE))
     order = replace(ORDER, arguments=("a b", "{cores}"), application="NAMD")
     wrong = refused(one.hears(replace(order, application_version="1")))
     assert (wrong.code, wrong.detail) == (
@@ -115,7 +134,10 @@ def test_what_the_launcher_has_lost_once_it_ran_is_not_launched_again(seller: Jo
     seller.seen(ev.JobSight(JobState.RUNNING, "1", 16, 1), 1)
     effects = seller.seen(None, 2)
     assert asked(effects) == []
-    assert seller.job.status().state is JobState.FAILED
+    assert (seller.job.status().state, seller.job.status().detail) == (
+        JobState.FAILED,
+        "the site no longer knows the job",
+    )
 
 
 def test_a_launcher_in_doubt_is_asked_again_and_its_buyer_hears_why(seller: JobSeller) -> None:
@@ -143,7 +165,9 @@ def test_a_question_is_answered_with_what_the_launcher_has_just_seen(seller: Job
         HOUR + MINUTE, 0,
     )  # fmt: skip
     assert [type(each) for each in records(effects)] == [JobEnded]
-    assert contents(seller.hears(c.JobQuery("job-1", "a1"), HOUR + 2 * MINUTE)) == [answer]
+    for now in (HOUR + 2 * MINUTE, HOUR + 3 * MINUTE):
+        assert contents(seller.hears(c.JobQuery("job-1", "a1"), now)) == [answer]
+        seller.restart(now)
 
 
 def test_a_job_belongs_to_one_slot() -> None:
@@ -164,8 +188,8 @@ def test_a_cancelled_job_ends_also_after_a_restart() -> None:
     one, cancellation = launched(), c.JobCancellation("job-1", "a1")
     assert asked(one.hears(cancellation, 2)) == [fx.CancelJob]
     assert asked(one.restart(MINUTE)) == [fx.CancelJob]
-    one.seen(ev.JobSight(JobState.CANCELLED), MINUTE)
-    assert one.job.status().state is JobState.CANCELLED
+    one.seen(None, MINUTE)
+    assert (one.job.status().state, one.job.status().detail) == (JobState.CANCELLED, "the job never started")
     assert asked(one.hears(cancellation, 2 * MINUTE)) == []
 
 
@@ -178,7 +202,7 @@ def test_output_is_passed_on_piece_by_piece(seller: JobSeller) -> None:
     assert contents(told) == [c.JobOutput("job-1", "a1", "stdout", 3, 5, True, "bG8=")]
     (read,) = seller.hears(c.JobOutputQuery("job-1", "a1", "core", 0), 3)
     told = seller.party.handle(ev.JobFileRead(read.call_id, None, code="no_file", detail="no file"), 4)
-    assert refused(told).code == "no_file"
+    assert refused(told).code == refused(seller.hears(c.JobOutputQuery("job-1", "a1", "../x", 0), 4)).code == "no_file"
 
 
 @pytest.mark.parametrize("name", [".", "out/a b", "ünï", ".hidden", "./stdout", "a..b"])
@@ -234,6 +258,12 @@ def test_a_job_that_the_launcher_is_silent_about_is_undelivered_at_the_slots_end
     assert contents(seller.seen(ev.MachineInDoubt("down"), 2 * HOUR - 1))[0].delivery is Delivery.PENDING
     effects = seller.seen(ev.MachineInDoubt("down"), 2 * HOUR)
     assert ChangeReceived in [type(each) for each in records(effects)]
+    assert (seller.job.status().ended_at, seller.job.status().detail) == (2 * HOUR, "not delivered: down")
+
+
+def test_a_job_that_its_launcher_has_cancelled_shows_nothing_about_its_slot(seller: JobSeller) -> None:
+    seller.hears(ORDER)
+    assert [type(each) for each in records(seller.seen(ev.JobSight(JobState.CANCELLED), HOUR))] == [JobEnded]
 
 
 def test_a_slot_on_which_a_job_has_run_was_delivered(seller: JobSeller) -> None:
@@ -265,6 +295,7 @@ PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
     ("piece", "code"),
     [
         (replace(PIECE, agreement_id="a2"), "unknown_agreement"),
+        (replace(PIECE, job_id="job-1"), "other_job"),
         (replace(PIECE, job_id="../x"), "beyond_limits"),
         (replace(PIECE, data=""), "beyond_limits"),
         (replace(PIECE, data="!"), "beyond_limits"),
@@ -275,9 +306,11 @@ PIECE = c.JobInputPiece("job-2", "a1", 0, "YWJj")
     ],
 )
 def test_inputs_beyond_the_limits_are_refused(seller: JobSeller, piece: c.JobInputPiece, code: str) -> None:
+    seller.hears(ORDER)
     assert refused(seller.hears(piece)).code == code
 
 
 def test_a_slot_that_is_over_takes_no_job(seller: JobSeller) -> None:
-    assert refused(seller.hears(ORDER, now=2 * HOUR)).code == "slot_over"
+    for word in (ORDER, PIECE):
+        assert refused(seller.hears(word, now=2 * HOUR)).code == "slot_over"
     assert asked(seller.hears(ORDER, now=2 * HOUR - 1)) == [fx.SubmitJob]

@@ -1,6 +1,7 @@
 """Sold slots on a machine that is tended: whose they are, what becomes of those that it loses or moves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,36 +30,6 @@ from tests.unit.protocol.conftest import launching_resource, messages, reports
 S = ParticipantState
 
 
-@dataclass
-class _Offer:
-    offer_id: str
-    end: int
-
-
-@dataclass
-class _Agreed:
-    agreement_id: str
-    reservation_id: str = "R"
-    request_id: str = "r1"
-
-
-@dataclass
-class _Sale:
-    """As much of a participant as is looked at."""
-
-    offer: _Offer
-    user: str
-    state: ParticipantState = S.SOLD
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return 16, self.offer.end
-
-    @property
-    def agreed(self) -> _Agreed:
-        return _Agreed(f"agreement-{self.offer.offer_id}")
-
-
 class _Tending(Tending):
     """The only task of a registry."""
 
@@ -75,8 +46,10 @@ def _tending() -> _Tending:
     return _Tending(LaunchTerms("slurm", {"alice@market": "alice1"}))
 
 
-def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> _Sale:
-    return _Sale(_Offer(key, end), user)
+def _sale(key: str, user: str = "alice@market", end: int = 100 * SECOND) -> Any:
+    """As much of a participant as is looked at."""
+    agreed = SimpleNamespace(agreement_id=f"agreement-{key}", reservation_id="R", request_id="r1")
+    return SimpleNamespace(offer=SimpleNamespace(offer_id=key), user=user, state=S.SOLD, size=(16, end), agreed=agreed)
 
 
 def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() -> None:
@@ -91,7 +64,7 @@ def test_everybody_of_a_domain_is_mapped_and_a_line_of_ones_own_goes_before() ->
     assert "[accounts]" in terms.problem("carol@other")
     tending = _Tending(terms)
     tending.opened(tended=True)
-    tending.kept(_sale("o1", "carol@market"))  # type: ignore[arg-type]
+    tending.kept(_sale("o1", "carol@market"))
     assert tending.tick(SECOND) == [TendSlots((("o1", "students"),))]
 
 
@@ -100,19 +73,19 @@ def test_a_machine_is_told_at_once_of_a_sale_and_every_so_often_until_the_slot_e
     tending.opened(tended=True)
     assert tending.tick(0) == [TendSlots(())], "a failure is noticed before there is a buyer"
     assert tending.registry.deadline == TEND_EVERY
-    tending.kept(_sale("o1"))  # type: ignore[arg-type]
+    tending.kept(_sale("o1"))
     assert tending.registry.deadline == 0
     assert tending.tick(SECOND) == [TendSlots((("o1", "alice1"),))]
     assert tending.registry.deadline == SECOND + TEND_EVERY
     assert tending.tick(SECOND + TEND_EVERY - 1) == []
-    tending.kept(_sale("o2", "stranger@market"))  # type: ignore[arg-type]
+    tending.kept(_sale("o2", "stranger@market"))
     assert tending.tick(2 * SECOND) == [TendSlots((("o1", "alice1"), ("o2", "")))]
     assert tending.tick(100 * SECOND) == [TendSlots(())]
 
 
 def test_a_machine_that_is_not_tended_is_asked_for_its_sold_slots_with_the_heartbeats() -> None:
     tending = _tending()
-    tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
+    tending.kept(_sale("o1", end=DAY))
     tending.opened(tended=False)
     assert tending.registry.deadline is None
     asked = [TendSlots((("o1", "alice1"),))]
@@ -139,7 +112,7 @@ def test_a_sold_slot_that_its_machine_has_forgotten_is_paid_back(resource: Any) 
 def _moved(end: int = 100 * SECOND) -> tuple[Tending, Message]:
     """A sold slot that was moved at 5, and what its buyer is told of it."""
     tending = _tending()
-    tending.kept(_sale("o1", end=end))  # type: ignore[arg-type]
+    tending.kept(_sale("o1", end=end))
     (said,) = tending.moved([("o1", SlotMove("n[2-3]", 5))], SECOND)
     assert isinstance(said, Send)
     return tending, said.message
@@ -190,7 +163,7 @@ def test_a_silent_buyer_is_told_ever_more_seldom_until_the_slot_ends() -> None:
 def test_each_move_is_told_and_ended_by_itself() -> None:
     tending = _tending()
     for key in ("o1", "o2"):
-        tending.kept(_sale(key))  # type: ignore[arg-type]
+        tending.kept(_sale(key))
     moves = [(key, SlotMove("n[2-3]", 5)) for key in ("never-sold", "o1", "o2")]
     first, second = (each.message for each in tending.moved(moves, SECOND) if isinstance(each, Send))
     assert (first.content, second.content) == tuple(
@@ -213,7 +186,7 @@ def test_a_slot_that_is_not_sold_any_more_is_told_of_no_more() -> None:
     tending, _ = _moved()
     sale = _sale("o1")
     sale.state = S.ENDING
-    tending.kept(sale)  # type: ignore[arg-type]
+    tending.kept(sale)
     assert tending.registry.deadline is None
     assert tending.moved([("o1", SlotMove("n9", 9))], SECOND) == []
 
@@ -269,7 +242,7 @@ def test_nobody_is_told_of_a_move_at_the_end_of_the_slot() -> None:
 
 def test_sold_slots_are_asked_for_as_often_as_before_when_the_clock_is_set() -> None:
     tending = _tending()
-    tending.kept(_sale("o1", end=DAY))  # type: ignore[arg-type]
+    tending.kept(_sale("o1", end=DAY))
     tending.look(SECOND)
     tending.registry.clock_set(MINUTE)
     assert tending.look(SECOND + MINUTE + LOOK_EVERY - 1) == []

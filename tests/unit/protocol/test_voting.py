@@ -60,6 +60,7 @@ def test_of_a_hold_that_is_told_again_the_shorter_time_counts(
     assert kinds(alice.grant("res1", 1, now=SECOND, hold_for=again)) == []
     said = kinds(alice.grant("res2", 2, now=SECOND))
     assert said == ([c.PaymentOrder] if going_on else [c.HoldCancelled, c.HoldCancelled])
+    assert going_on or kinds(alice.tick(alice.party.deadline)) == said
 
 
 @pytest.mark.parametrize(("left", "decided"), [(MARGIN, True), (MARGIN - 1, False)])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, SealInvalid, StorageFailed
+from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import AccountKind
 from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
@@ -245,12 +246,14 @@ def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
     accounts = Accounts()
     accounts.reserve()
     failure = ContractChange("a-o1", 0, "", "mallory", "res", "bank", 10, code=RefusalCode.SLOT_TAKEN)
-    refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, False, ""), 20)
+    refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, Grounds.SELLER, ""), 20)
     assert (type(refused), refused.code) == (said.LedgerRefused, "unknown_agreement")
     assert accounts.ledger.balance("alice").reserved == 1_000
     for _ in range(2):
-        answer = accounts.books.answer(fx.PostChange("c", "a-o1", replace(failure, user="alice"), False, ""), 20)
-        assert (answer.voided.state, answer.change.code) == (c.OrderState.VOIDED, "resource_failed")
+        answer = accounts.books.answer(
+            fx.PostChange("c", "a-o1", replace(failure, user="alice"), Grounds.SELLER, ""), 20
+        )
+        assert (answer.order.state, answer.change.code) == (c.OrderState.VOIDED, "resource_failed")
 
 
 def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:

@@ -171,7 +171,7 @@ class Job(StateMachine[JobState]):
         self._look_later(now)
         return [self._submit()]
 
-    def slot_gone(self, now: Instant, *, late: bool, lost: bool = False) -> list[Effect]:
+    def slot_gone(self, now: Instant, *, late: bool, lost: bool) -> list[Effect]:
         """End the job because its slot has ended; a job that waited in vain was not delivered.
 
         Args:
@@ -297,7 +297,7 @@ class Job(StateMachine[JobState]):
         """End a job that the site could not even try to start in its slot."""
         if not self._is_undelivered or now < self.to_run.end_at:
             return []
-        sight = replace(self.sight, state=S.FAILED, ended_at=now, exit_code=None, detail=self._doubt)
+        sight = replace(self.sight, state=S.FAILED, ended_at=now, detail=self._doubt)
         return [CancelJob(self.to_run), *self._ended(sight, "JobSeen", now)]
 
     @property

@@ -264,7 +264,7 @@ class JobDesk:
         return found(self._terms.applications, order.application, version)
 
     def _command(self, order: c.JobOrder, participant: Participant) -> tuple[str, ...]:
-        application = self._application(order, participant) if order.application else None
+        application = self._application(order, participant)
         return (
             () if application is None else application.command_for(order.arguments, order.cores, participant.unit.gpus)
         )

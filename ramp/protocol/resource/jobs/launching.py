@@ -44,7 +44,7 @@ class Application:
 
     def __post_init__(self) -> None:
         for key, value in (("name", self.name), ("version", self.version)):
-            if not _NAME.fullmatch(value or "-" * (key == "name") or "0"):
+            if not _NAME.fullmatch(value) and (key, value) != ("version", ""):
                 right = "expected letters, digits, dots, underscores, plus signs and hyphens"
                 raise ConfigurationError(f"got {value!r}, {right}", key=key)
         if not self.command or self.command[0] in ("", INPUT):
@@ -78,14 +78,14 @@ class Application:
         return tuple(filled)
 
 
-def found(catalogue: Sequence[Application], name: str, version: str = "") -> Application | None:
+def found(catalogue: Sequence[Application], name: str, version: str) -> Application | None:
     """Return the first entry of a name and, unless it is empty, a version; None without one."""
     return next((each for each in catalogue if each.name == name and version in ("", each.version)), None)
 
 
-def titles(catalogue: Sequence[Application], name: str = "") -> str:
+def titles(catalogue: Sequence[Application], name: str) -> str:
     """List a catalogue for people: the versions of a name if it has some, else all; empty for an empty one."""
-    return ", ".join(each.title for each in catalogue if each.name == name or found(catalogue, name) is None)
+    return ", ".join(each.title for each in catalogue if each.name == name or found(catalogue, name, "") is None)
 
 
 def application_refusal(unit: RequestUnit, catalogue: Sequence[Application]) -> Refusal | None:
