@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -47,8 +47,8 @@ WATCH_S: Final = 0.5
 ROTATE_LOOKS: Final = 120
 """Checks of the server between two checks of the size of logs."""
 
-GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
-"""Command of a process of agents; the supervisor appends the arguments."""
+GROUP_COMMAND: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.process")
+"""Command of a process of agents, without the arguments of `ramp.agents.group`; tests replace it."""
 
 DEATHS_MAX: Final = 2
 """Number of ends of the process of an added agent after which the agent counts as failed."""
@@ -66,7 +66,6 @@ class Supervisor:
         config: configuration of the market.
         state: its state folder.
         on_event: called with each event: `agent`, `event`, `detail`.
-        group_command: command of a process of agents, which takes the arguments of `ramp.agents.group`.
     """
 
     def __init__(
@@ -74,13 +73,10 @@ class Supervisor:
         config: SwarmConfig,
         state: StateFolder,
         on_event: OnEvent | None = None,
-        *,
-        group_command: Sequence[str] = GROUP_COMMAND,
     ) -> None:
         self._config = config
         self._state = state
         self._on_event = on_event or (lambda _: None)
-        self._group_command = tuple(group_command)
         self._clock = SystemClock()
         self._server: ServerProcess | None = None
         self._stopping = asyncio.Event()
@@ -218,7 +214,7 @@ class Supervisor:
             await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
 
     async def _spawn(self, group: GroupProcess) -> asyncio.subprocess.Process:
-        command = [*self._group_command, "--parent", str(os.getpid())]
+        command = [*GROUP_COMMAND, "--parent", str(os.getpid())]
         command += ["--config", str(self._config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
         command += ["--agents", ",".join(group.agents)]
         if self._server is not None:
