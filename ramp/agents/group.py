@@ -372,11 +372,6 @@ async def _run(options: argparse.Namespace) -> None:
     await run_agents(config, state, settings, options.agents.split(","))
 
 
-def _can_be_asked() -> bool:
-    mode = os.fstat(sys.stdin.fileno()).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
 async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
     """Run agents in this process until SIGTERM or SIGINT, in the order of `names`.
 
@@ -399,7 +394,8 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, group.stop)
     calls = asyncio.StreamReader()
-    if _can_be_asked():
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # of a supervisor, which may ask
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(calls), sys.stdin)
     listening = loop.create_task(group.listen(calls))
     try:
