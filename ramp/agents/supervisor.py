@@ -68,7 +68,7 @@ class Supervisor:
         on_event: called with each event: `agent`, `event`, `detail`.
 
     Attributes:
-        config: the present configuration; whoever replaces it starts and ends agents accordingly.
+        config: the present configuration; its writer starts and ends agents accordingly.
         agents: the status of each agent by its local name.
     """
 
