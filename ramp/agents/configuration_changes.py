@@ -70,18 +70,14 @@ class Changing:
     """Changes one market.
 
     Args:
-        agents: the supervisor of its agents.
-        config: its current configuration.
+        agents: the supervisor of its agents, with its current configuration.
         overlay: its file as loaded, and later changes by commands.
         state: its state folder.
         clock: the clock.
     """
 
-    def __init__(
-        self, agents: Supervisor, config: SwarmConfig, overlay: Overlay, state: StateFolder, clock: SystemClock
-    ) -> None:
+    def __init__(self, agents: Supervisor, overlay: Overlay, state: StateFolder, clock: SystemClock) -> None:
         self._agents = agents
-        self._config = config
         self._overlay = overlay
         self._state = state
         self._clock = clock
@@ -329,10 +325,14 @@ class Changing:
             MarketRefusalCode.UNKNOWN_AGENT, f"the market has no {noun} {name}{nearest_name(name, known)}"
         )
 
+    @property
+    def _config(self) -> SwarmConfig:
+        return self._agents.config
+
     def _take(self, then: Overlay, config: SwarmConfig) -> None:
         save_overlay(self._state, then)
-        self._overlay, self._config = then, config
-        self._agents.configure(config)
+        self._overlay = then
+        self._agents.config = config
 
     async def _apply(self, name: str, act: Act) -> str:
         """Let an agent apply the current configuration; return a note if that happens later, or a restart fails."""

@@ -17,7 +17,6 @@ from ramp.control.events import Event, Submitted, Watching
 from ramp.control.requests import KeeperRequest, Request, Submit, UserCommand, Watch
 from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
-from ramp.model.request import RequestForQuotation
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
@@ -94,7 +93,10 @@ class UserControl(ControlChannel):
 
     async def _submit(self, request: Submit) -> AsyncIterator[Event]:
         command = answering.submission(request, request.request_id or self._ids.new("request"))
-        self._check_size(command.request)
+        # its calls for proposals, with bids of other resources, must not become too large
+        bids = min(BIDS_MAX, BIDS_SHOWN * len(command.request.units))
+        room = bids * (BID_BYTES + len(self._agent.host.name.encode()))
+        check_size(write_request(command.request), limit=DOCUMENT_BYTES_MAX - room)
         yield Submitted(command.request_id, command.request.warnings)
         if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
             async for event in self._watch(command.request_id):
@@ -105,12 +107,6 @@ class UserControl(ControlChannel):
             yield clock
         async for event in self._follow_request(command.request_id, command):
             yield event
-
-    def _check_size(self, request: RequestForQuotation) -> None:
-        """Refuse a request whose calls for proposals, with bids of other resources, could become too large."""
-        bids = min(BIDS_MAX, BIDS_SHOWN * len(request.units))
-        room = bids * (BID_BYTES + len(self._agent.host.name.encode()))
-        check_size(write_request(request), limit=DOCUMENT_BYTES_MAX - room)
 
     async def _watch(self, request_id: str) -> AsyncIterator[Event]:
         outcome = self._agent.party.purchases[request_id].outcome

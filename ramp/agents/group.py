@@ -357,24 +357,15 @@ def main(arguments: list[str] | None = None) -> int:
     log_to_stderr(logging.WARNING)
     end_with_parent(options.parent)
     exit_code = 0
+    state = StateFolder(options.state_dir)
     try:
-        asyncio.run(_run(options))
+        config = running_config(options.config, state)
+        settings = transport_settings(config, options.host, options.port, options.ca_file)
+        asyncio.run(run_agents(config, state, settings, options.agents.split(",")))
     except* ConfigurationError as errors:
         _emit("", "broken", "; ".join(str(error) for error in errors.exceptions))
         exit_code = 2
     return exit_code
-
-
-async def _run(options: argparse.Namespace) -> None:
-    state = StateFolder(options.state_dir)
-    config = running_config(options.config, state)
-    settings = transport_settings(config, options.host, options.port, options.ca_file)
-    await run_agents(config, state, settings, options.agents.split(","))
-
-
-def _can_be_asked() -> bool:
-    mode = os.fstat(sys.stdin.fileno()).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
@@ -399,7 +390,8 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, group.stop)
     calls = asyncio.StreamReader()
-    if _can_be_asked():
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # of a supervisor, which may ask
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(calls), sys.stdin)
     listening = loop.create_task(group.listen(calls))
     try:

@@ -7,10 +7,10 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ramp.agents.supervisor import GROUP_COMMAND, OnEvent, Supervisor
+from ramp.agents.supervisor import OnEvent, Supervisor
 from ramp.errors import RampError
 from ramp.runtime.configuration.values import LogFormat, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
@@ -28,7 +28,6 @@ def run(
     *,
     ready: Callable[[], None] | None = None,
     on_event: OnEvent | None = None,
-    group_command: Sequence[str] = GROUP_COMMAND,
 ) -> int:
     """Launch a market and run it until SIGINT or SIGTERM.
 
@@ -37,14 +36,13 @@ def run(
         state: its state folder.
         ready: called once when all agents are ready.
         on_event: called with events of agents.
-        group_command: command of a process of agents, which takes the arguments of `ramp.agents.group`.
 
     Raises:
         RampError: the market cannot be launched.
     """
 
     async def supervise() -> None:
-        supervisor = Supervisor(config, state, on_event, group_command=group_command)
+        supervisor = Supervisor(config, state, on_event)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, supervisor.stop)

@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -47,8 +47,8 @@ WATCH_S: Final = 0.5
 ROTATE_LOOKS: Final = 120
 """Checks of the server between two checks of the size of logs."""
 
-GROUP_COMMAND: Final = (sys.executable, "-m", "ramp.agents.process")
-"""Command of a process of agents; the supervisor appends the arguments."""
+GROUP_COMMAND: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.process")
+"""Command of a process of agents, without the arguments of `ramp.agents.group`; tests replace it."""
 
 DEATHS_MAX: Final = 2
 """Number of ends of the process of an added agent after which the agent counts as failed."""
@@ -66,7 +66,10 @@ class Supervisor:
         config: configuration of the market.
         state: its state folder.
         on_event: called with each event: `agent`, `event`, `detail`.
-        group_command: command of a process of agents, which takes the arguments of `ramp.agents.group`.
+
+    Attributes:
+        config: the present configuration; its writer starts and ends agents accordingly.
+        agents: the status of each agent by its local name.
     """
 
     def __init__(
@@ -74,13 +77,10 @@ class Supervisor:
         config: SwarmConfig,
         state: StateFolder,
         on_event: OnEvent | None = None,
-        *,
-        group_command: Sequence[str] = GROUP_COMMAND,
     ) -> None:
-        self._config = config
+        self.config = config
         self._state = state
         self._on_event = on_event or (lambda _: None)
-        self._group_command = tuple(group_command)
         self._clock = SystemClock()
         self._server: ServerProcess | None = None
         self._stopping = asyncio.Event()
@@ -113,9 +113,9 @@ class Supervisor:
         check_versions(self._state)
         with only_one(self._state):
             async with contextlib.AsyncExitStack() as ending:
-                overlay = starting(self._config.path, self._state)
-                changing = Changing(self, self._config, overlay, self._state, self._clock)
-                control = SupervisorControl(changing, self._config.domain, self._state, self._status)
+                overlay = starting(self.config.path, self._state)
+                changing = Changing(self, overlay, self._state, self._clock)
+                control = SupervisorControl(changing, self.config.domain, self._state, self._status)
                 ending.push_async_callback(control.stop)
                 ending.push_async_callback(self._end)
                 with storing(self._state.path):
@@ -125,7 +125,7 @@ class Supervisor:
                 for group in self._groups:
                     group.task = asyncio.create_task(self._keep_alive(group))
                 watches = [self._watch_server(), self._server_watch.run()]
-                if self._config.own_agents:
+                if self.config.own_agents:
                     watches.append(RegisterWatch(self._state, self._give_tokens, changing.tell_bank).run())
                 looks = [asyncio.create_task(each) for each in watches]
                 await self._wait_ready()
@@ -139,11 +139,11 @@ class Supervisor:
 
     def _launch_server(self) -> None:
         now = self._clock.now()
-        prepare_keys(self._config, self._state, now)
+        prepare_keys(self.config, self._state, now)
         self._state.started_at(now)
         self._state.forget_registered()
-        accounts = accounts_of(self._config, self._state)
-        self._server = new_server(self._config, self._state)
+        accounts = accounts_of(self.config, self._state)
+        self._server = new_server(self.config, self._state)
         if self._server is not None:
             self._server.ensure_accounts(accounts)  # the server gets them at each start
             self._server.start()
@@ -162,7 +162,7 @@ class Supervisor:
                 f"{why}not ready within {READY_LIMIT_S:g} s: {missing}; see the logs in {self._state.logs}"
             )
         if self._broken:
-            raise ConfigurationError(self._broken, path=self._config.path)
+            raise ConfigurationError(self._broken, path=self.config.path)
         self._state_shown = UP
 
     def _is_launched(self) -> bool:
@@ -218,8 +218,8 @@ class Supervisor:
             await asyncio.wait_for(self._stopping.wait(), RESTART_PAUSE_S)
 
     async def _spawn(self, group: GroupProcess) -> asyncio.subprocess.Process:
-        command = [*self._group_command, "--parent", str(os.getpid())]
-        command += ["--config", str(self._config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
+        command = [*GROUP_COMMAND, "--parent", str(os.getpid())]
+        command += ["--config", str(self.config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
         command += ["--agents", ",".join(group.agents)]
         if self._server is not None:
             command += ["--host", self._server.host, "--port", str(self._server.port)]
@@ -230,7 +230,7 @@ class Supervisor:
             )
 
     async def _watch_server(self) -> None:
-        limits = self._config.logs
+        limits = self.config.logs
         for look in itertools.count():
             await asyncio.sleep(WATCH_S)
             self._look_at_keys()
@@ -243,7 +243,7 @@ class Supervisor:
                     self._tell("server", "ready", "restarted")
 
     def _look_at_keys(self) -> None:
-        for name in self._keys.look((name, self._config.address(name)) for name in tuple(self.agents)):
+        for name in self._keys.look((name, self.config.address(name)) for name in tuple(self.agents)):
             if name in self.agents:
                 shown = self._keys.shown(self.agents[name])
                 self._tell(name, shown.state, shown.detail)
@@ -301,7 +301,7 @@ class Supervisor:
 
     def _addresses(self) -> tuple[tuple[str, int], ...]:
         server = self._server
-        return self._config.server.addresses if server is None else ((server.host, server.port),)
+        return self.config.server.addresses if server is None else ((server.host, server.port),)
 
     def _server_told(self, problem: str) -> None:
         self._tell("server", "failed" if problem else "ready", problem or "answers again")
@@ -349,17 +349,13 @@ class Supervisor:
 
     def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
         if self._server is not None:
-            own = {*self._config.agents(), *self._config.server.accounts}  # never closed by the register
+            own = {*self.config.agents(), *self.config.server.accounts}  # never closed by the register
             self._server.ensure_tokens({name: token for name, token in tokens.items() if name not in own})
-
-    def configure(self, config: SwarmConfig) -> None:
-        """Use another configuration; the caller starts and ends agents accordingly."""
-        self._config = config
 
     async def launch(self, name: str) -> AgentStatus:
         """Start an agent in a separate process, and wait until it is up or reports why not."""
         group = GroupProcess(name, [name])
-        self.agents[name] = AgentStatus(name, self._config.roles()[name].value, 0, "starting", "", 0, "")
+        self.agents[name] = AgentStatus(name, self.config.roles()[name].value, 0, "starting", "", 0, "")
         self._groups.append(group)
         group.task = asyncio.create_task(self._keep_alive(group))
         return await self.settled(name)
@@ -389,17 +385,17 @@ class Supervisor:
 
     def _status(self) -> SwarmStatus:
         server = self._server
-        draining = {resource.name for resource in self._config.resources if resource.draining}
+        draining = {resource.name for resource in self.config.resources if resource.draining}
         host, port = next(iter(self._addresses()), ("", 0))
         pid = server.pid if server is not None else None
         return SwarmStatus(
             state=self._state_shown,
             as_of=iso(self._clock.now()),
             pid=os.getpid(),
-            config=str(self._config.path.absolute()),
-            server=ServerStatus(self._config.server.kind, host, port, pid, self._server_watch.problem),
+            config=str(self.config.path.absolute()),
+            server=ServerStatus(self.config.server.kind, host, port, pid, self._server_watch.problem),
             agents=tuple(
                 replace(self._keys.shown(each), draining=name in draining) for name, each in self.agents.items()
             ),
-            domain=self._config.domain,
+            domain=self.config.domain,
         )

@@ -31,7 +31,7 @@ from ramp.model.instant import Instant
 from ramp.model.offer import Offer
 from ramp.model.ports import Verifier
 from ramp.model.probable_start import probable_start_problem
-from ramp.rfql.record import SIGNED, Proofs, record_of
+from ramp.rfql.record import SIGNED, Kind, Proofs, record_of
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.namespaces import MARKET
 from ramp.rfql.xml.parser import Element, parse_wire, root_name
@@ -231,8 +231,8 @@ def read_content(body: str, verifier: Verifier, now: Instant, source: str | None
         raise DocumentError(str(error), source=source) from error
 
 
-def _read(kind: type[Any], root: Element, proofs: Proofs) -> contents.Content:
-    content: contents.Content = record_of(kind).read(root, proofs)
+def _read(kind: type[Kind], root: Element, proofs: Proofs) -> Kind:
+    content = record_of(kind).read(root, proofs)
     if kind in CHECKS:
         CHECKS[kind](content)
     return content
@@ -316,13 +316,11 @@ def read_body(element: Element, proofs: Proofs) -> Signable:
         DocumentError: if its parts contradict one another;
             or if a passed-on message is invalid.
     """
-    kind: type[Any] = Agreement if element.tag == AGREEMENT else ContractChange
+    kind: type[Agreement | ContractChange] = Agreement if element.tag == AGREEMENT else ContractChange
     try:
-        body: Signable = record_of(kind).read(element, proofs)
+        return _read(kind, element, proofs)
     except ValueError as error:
         raise DocumentError(str(error)) from error
-    CHECKS[kind](body)
-    return body
 
 
 def wrap(inner: str, body: Signable, countersigned_at: Instant) -> str:

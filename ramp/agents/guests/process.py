@@ -138,13 +138,10 @@ class GuestProcess:
         except asyncio.LimitOverrunError as error:
             raise NonsenseSaid(f"message of more than {MESSAGE_BYTES_MAX} bytes") from error
         except (OSError, asyncio.IncompleteReadError) as error:
-            raise GuestGone(await self._how_it_ended()) from error
-
-    async def _how_it_ended(self) -> str:
-        with contextlib.suppress(TimeoutError):
-            status = await asyncio.wait_for(asyncio.shield(self.ended), END_LIMIT_S)
-            return how_ended(status)
-        return "it has closed the channel"
+            reason = "it has closed the channel"
+            with contextlib.suppress(TimeoutError):
+                reason = how_ended(await asyncio.wait_for(asyncio.shield(self.ended), END_LIMIT_S))
+            raise GuestGone(reason) from error
 
     async def kill(self) -> None:
         """End the process and all that it has started, and wait for that."""

@@ -271,7 +271,11 @@ class Trust:
         """
         party = self._known.get(der)
         if party is None:
-            party = self._certified(load(der))
+            certificate = load(der)
+            issuer = check_issuer(certificate, self.ca_certificates)
+            party = CertifiedParty(
+                identity_of(certificate), role_of(certificate), key_of(certificate), certificate, issuer
+            )
             if len(self._known) < CERTIFICATES_CHECKED_MAX:
                 self._known[der] = party
         certificate = party.certificate
@@ -285,13 +289,3 @@ class Trust:
                 f"{party.name} signs with key {key_fingerprint(certificate)}, but {key_fingerprint(pinned)} is on file"
             )
         return party
-
-    def _certified(self, certificate: x509.Certificate) -> CertifiedParty:
-        issuer = check_issuer(certificate, self.ca_certificates)
-        return CertifiedParty(
-            name=identity_of(certificate),
-            role=role_of(certificate),
-            key=key_of(certificate),
-            certificate=certificate,
-            issuer=issuer,
-        )

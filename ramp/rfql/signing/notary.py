@@ -197,14 +197,6 @@ class Verified:
     signatures: tuple[VerifiedSignature, ...]
 
 
-def _read_instant(text: str) -> Instant:
-    try:
-        moment: Instant = INSTANT.read(text)
-    except ValueError as error:
-        raise DocumentError(f"countersignedAt: {error}") from error
-    return moment
-
-
 def _signature(party: CertifiedParty, signed_at: Instant) -> VerifiedSignature:
     return VerifiedSignature(party.name, party.role, party.certificate, signed_at)
 
@@ -260,7 +252,10 @@ class PublicNotary:
             raise DocumentError(f"{body.resource} alone signs that it has failed")
         self._check_party(inner, body.user, Role.USER)
         self._check_party(outer, body.resource, Role.RESOURCE)
-        countersigned_at = _read_instant(str(content.attrib["countersignedAt"]))
+        try:
+            countersigned_at: Instant = INSTANT.read(str(content.attrib["countersignedAt"]))
+        except ValueError as error:
+            raise DocumentError(f"countersignedAt: {error}") from error
         return Verified(body, (_signature(inner, body.issued_at), _signature(outer, countersigned_at)))
 
     def _verify_level(

@@ -58,18 +58,6 @@ def _whole(question: Any) -> tuple[Any, ...]:
     return (question,)
 
 
-def _doubt(_part: object, doubt: MachineInDoubt, _asked: bool) -> MachineInDoubt:
-    return doubt
-
-
-def _no_problem(_part: object, _value: object) -> str:
-    return ""
-
-
-def _only(answer: Any) -> tuple[Any, ...]:
-    return (answer.answer,)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Generic[Asked, Part, Value, Answered]):
     """One question to a guest.
@@ -102,10 +90,10 @@ class Row(Generic[Asked, Part, Value, Answered]):
     same: tuple[str, ...]
     ask: Callable[[Any, Part, Instant], Value] | None = None
     parts: Callable[[Asked], Sequence[Part]] = _whole
-    problem: Callable[[Part, Value], str] = _no_problem
-    failed: Callable[[Part, MachineInDoubt, bool], Any] = _doubt
+    problem: Callable[[Part, Value], str] = lambda *_: ""
+    failed: Callable[[Part, MachineInDoubt, bool], Any] = lambda _, doubt, __: doubt
     told: Callable[[Asked, tuple[Value, ...]], Answered] | None = None
-    values: Callable[[Answered], tuple[Value, ...]] = _only
+    values: Callable[[Any], tuple[Value, ...]] = lambda answer: (answer.answer,)
     limit: Limit = "change"
     changes: bool = False
     impatient: bool = False

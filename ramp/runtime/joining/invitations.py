@@ -342,16 +342,14 @@ def revoked(entry: Entry, now: Instant, reason: str) -> Entry:
     return entry if entry.revoked_at is not None else replace(entry, revoked_at=now, reason=reason)
 
 
-def _entry(plain: dict[str, Any]) -> Entry:
-    invitation = read_invitation(json.dumps(plain["invitation"]))
-    return read_options({**plain, "invitation": invitation}, Entry)
-
-
 def _load(path: Path) -> dict[str, Entry]:
     try:
         plain = json.loads(path.read_text("utf-8"))
         check_version(path, "register of invitations", plain["version"], VERSION)
-        found = [_entry(each) for each in plain["invitations"]]
+        found = [
+            read_options({**each, "invitation": read_invitation(json.dumps(each["invitation"]))}, Entry)
+            for each in plain["invitations"]
+        ]
     except WrongVersion:
         raise
     except (OSError, ValueError, KeyError, TypeError, ConfigurationError) as error:

@@ -63,7 +63,6 @@ class BankLease:
         location: URL of the ledger's database.
         holder: unique name of the agent.
         duration: time as the active bank after the last renewal.
-        steady: a clock that is never set, in microseconds.
 
     Attributes:
         epoch: epoch of this agent's lease; 0 before the first.
@@ -71,14 +70,11 @@ class BankLease:
         duration: as given.
     """
 
-    def __init__(
-        self, location: str, holder: str, *, duration: Duration, steady: Callable[[], Instant] = steady_time
-    ) -> None:
+    def __init__(self, location: str, holder: str, *, duration: Duration) -> None:
         self.epoch = 0
         self.active = ""
         self.duration = duration
         self._holder = holder
-        self._steady = steady
         self._ahead: Duration | None = None
         self._engine = fenced_engine(location, duration)
         self._made = False
@@ -93,7 +89,7 @@ class BankLease:
         if self._ahead is None:
             self._work(self._compare)
         assert self._ahead is not None, "it has just been compared"
-        return self._steady() + self._ahead
+        return steady_time() + self._ahead
 
     def take(self) -> bool:
         """Become the active bank if no other bank has renewed its lease in time; return whether this agent is active.
@@ -176,9 +172,9 @@ class BankLease:
 
     def _compare(self, connection: sa.Connection) -> Instant:
         """Return the database's time; correct the kept offset if it has changed by more than the error of reading."""
-        before = self._steady()
+        before = steady_time()
         now = int(connection.execute(_NOW).scalar_one())
-        after = self._steady()
+        after = steady_time()
         ahead = now - (before + after) // 2
         if self._ahead is None or abs(ahead - self._ahead) > (after - before) // 2 + JITTER:
             self._ahead = ahead

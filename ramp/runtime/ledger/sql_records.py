@@ -244,7 +244,12 @@ class Tables:
                 execute(sa.insert(ACCOUNTS), [asdict(account) for account in subjects])
             case Action.ENTERED if kind is Order:
                 execute(_ENTER_ORDER, [_values(ORDERS, order) for order in subjects])
-                if lines := [row for order in subjects for row in _line_values(order)]:
+                lines = [
+                    {"order_id": order.order_id, "line_number": number, **asdict(line)}
+                    for order in subjects
+                    for number, line in enumerate(order.lines, start=1)
+                ]
+                if lines:
                     execute(_ENTER_LINE, lines)
             case Action.ENTERED:
                 execute(_ENTER_TRANSFER, [_values(TRANSFERS, transfer) for transfer in subjects])
@@ -313,13 +318,6 @@ def _order_of(rows: list[sa.Row[Any]]) -> Order:
 
 def _values(table: sa.Table, record: object) -> dict[str, Any]:
     return {column.key: getattr(record, column.key) for column in table.c}
-
-
-def _line_values(order: Order) -> list[dict[str, Any]]:
-    return [
-        {"order_id": order.order_id, "line_number": number, **asdict(line)}
-        for number, line in enumerate(order.lines, start=1)
-    ]
 
 
 def _end(name: str, record: object, changed: Iterable[str]) -> dict[str, Any]:

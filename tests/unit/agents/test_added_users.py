@@ -26,7 +26,8 @@ MARKET = '[launching]\nexecutor = "local"\n[accounts]\n%s = "@own"\n' + tiny_mar
 class Up:
     """Agents that come up at once and do what they are asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: SwarmConfig) -> None:
+        self.config = config
         self.agents = {"bank": AgentStatus("bank", "bank", 7, "ready", "", 0, "", is_up=True)}
 
     async def call(self, asked: GroupCall) -> tuple[list[str], list[str]]:
@@ -36,9 +37,6 @@ class Up:
         pass
 
     async def give_account(self, name: str) -> None:
-        pass
-
-    def configure(self, config: SwarmConfig) -> None:
         pass
 
     async def launch(self, name: str) -> AgentStatus:
@@ -59,8 +57,8 @@ def added(folder: Path, mapped: str) -> MarketChanged:
     clock = SystemClock()
     KeyStore(state.keys).create_ca(clock.now(), market="a market")
     overlay = new_overlay(path.read_text(), path)
-    agents: Any = Up()
-    changing = Changing(agents, overlay.config(path), overlay, state, clock)
+    agents: Any = Up(overlay.config(path))
+    changing = Changing(agents, overlay, state, clock)
     return asyncio.run(changing.perform(AddUser("carol", 500_000), "somebody"))
 
 

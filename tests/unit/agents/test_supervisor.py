@@ -71,8 +71,8 @@ async def test_agents_that_come_and_go_do_not_keep_it_waiting(supervisor, monkey
     assert len(waited) == 2
 
 
-async def test_whoever_asks_is_told_at_once(small_market):
-    supervisor = Supervisor(*small_market, group_command=(sys.executable, "-c", ENDS_WHEN_ASKED))
+async def test_whoever_asks_is_told_at_once(supervisor, monkeypatch):
+    monkeypatch.setattr("ramp.agents.supervisor.GROUP_COMMAND", (sys.executable, "-c", ENDS_WHEN_ASKED))
     (group,) = [group for group in supervisor._groups if "m1" in group.agents]
     kept_alive = asyncio.create_task(supervisor._keep_alive(group))
     while group.process is None:
