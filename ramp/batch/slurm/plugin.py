@@ -21,7 +21,7 @@ from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_con
 from ramp.batch.slurm.partition import ALL, Choice
 from ramp.batch.slurm.system import SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
-from ramp.errors import BatchSystemError, ConfigurationError
+from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -185,9 +185,4 @@ def read(settings: PluginSettings) -> Comparing:
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
     """See `ramp.batch.inspecting.Inspection`."""
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    run = runner_of(options)
-    try:
-        partition = options.partition or default_partition(run)
-    except BatchSystemError as error:
-        return [Remark("cluster", settings.resource, error.reason, "start slurmctld, or name a partition")]
-    return conditions(settings.resource, options.wrapper, partition, run, now)
+    return conditions(settings.resource, options.wrapper, options.partition, runner_of(options), now)
