@@ -16,8 +16,7 @@ from typing import Final
 
 from ramp.batch.commands import Runner, ask, own_account
 from ramp.batch.inspecting import Remark
-from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition
-from ramp.batch.slurm.partition import partition_question
+from ramp.batch.slurm.partition import CONF_VARIABLE, default_partition, partition_question
 from ramp.batch.slurm.system import AS_OF, settings_question
 from ramp.batch.slurm.times import instant_of
 from ramp.errors import BatchSystemError

@@ -17,8 +17,7 @@ from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import conditions
-from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
-from ramp.batch.slurm.partition import ALL, Choice
+from ramp.batch.slurm.partition import ALL, CONF_VARIABLE, Choice, default_partition, found_conf, static_terms
 from ramp.batch.slurm.system import SlurmSystem, check_cluster, node_shortage
 from ramp.batch.slurm.topology import placed_options
 from ramp.errors import ConfigurationError
