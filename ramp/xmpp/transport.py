@@ -26,9 +26,8 @@ from ramp.model.acl import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages
-from ramp.xmpp.link import Link
+from ramp.xmpp.link import Link, TransportSettings
 from ramp.xmpp.quotas import Complaints, SenderQuota
-from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.stream import MarketStream, tls_context
 
 OUTBOX_MESSAGES_MAX = 2_000
