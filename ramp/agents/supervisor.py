@@ -350,7 +350,7 @@ class Supervisor:
     def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
         if self._server is not None:
             own = {*self._config.agents(), *self._config.server.accounts}  # never closed by the register
-            self._server.ensure_tokens({name: token for name, token in tokens.items() if name not in own})
+            self._server.ensure_accounts({name: token for name, token in tokens.items() if name not in own})
 
     def configure(self, config: SwarmConfig) -> None:
         """Use another configuration; the caller starts and ends agents accordingly."""

@@ -1,9 +1,9 @@
 """The process of the embedded XMPP server: streams, log-in and stanzas of the clients of one market (RFC 6120).
 
-A client encrypts its connection, registers an account with a token if it has none
-(`ramp.servers.embedded_registration`), logs in (SASL PLAIN) and gets an address. Then the server delivers its messages
-(`ramp.servers.embedded_router`) and answers its pings. It serves one computer, and offers what a market's agents use:
-no rosters, no subscriptions to presence, no rooms, no other servers.
+A client encrypts its connection, registers an account with a token if it has none (`ramp.servers.accounts`), logs in
+(SASL PLAIN) and gets an address. Then the server delivers its messages (`ramp.servers.embedded_router`) and answers its
+pings. It serves one computer, and offers what a market's agents use: no rosters, no subscriptions to presence, no
+rooms, no other servers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
-from ramp.servers.accounts import AccountLine, Accounts
-from ramp.servers.embedded_registration import FEATURE, Registration
+from ramp.servers.accounts import FEATURE, AccountLine, Accounts, Registration
 from ramp.servers.embedded_router import Router
 from ramp.xmpp.quotas import Complaints
 
