@@ -24,10 +24,10 @@ import secrets
 import socket
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ramp.errors import ConfigurationError, check_version
 from ramp.model.instant import Instant
@@ -227,42 +227,31 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one, other)
 
 
-class AccountLine:
-    """The server's end of the channel to its launcher.
+async def take_accounts(accounts: Accounts, descriptor: int = 0) -> Coroutine[Any, Any, None]:
+    """Take the launcher's first line, before anyone can log in; return what takes later ones as long as it runs.
 
     Args:
         accounts: accounts to update.
         descriptor: standard input, a socket of the launcher.
+
+    Raises:
+        ConfigurationError: the line is invalid.
     """
+    line = socket.socket(fileno=descriptor)
+    lines, answers = await asyncio.open_connection(sock=line, limit=_LINE_MAX_BYTES)
+    accounts.give(_read_given(await lines.readline()))
+    answers.write(DONE)
 
-    def __init__(self, accounts: Accounts, descriptor: int = 0) -> None:
-        self._accounts = accounts
-        self._descriptor = descriptor
-
-    async def open(self) -> asyncio.StreamReader:
-        """Take the first line, before anyone can log in; return the reader of later ones.
-
-        Raises:
-            ConfigurationError: the line is invalid.
-        """
-        lines, self._answers = await asyncio.open_connection(
-            sock=socket.socket(fileno=self._descriptor), limit=_LINE_MAX_BYTES
-        )
-        self._take(await lines.readline())
-        return lines
-
-    async def watch(self, lines: asyncio.StreamReader) -> None:
-        """Take later lines for as long as the launcher runs."""
+    async def later() -> None:
         while line := await lines.readline():
             try:
-                self._take(line)
+                accounts.give(_read_given(line))
+                answers.write(DONE)
             except ConfigurationError as error:
                 _log.error("%s", error)
-                self._answers.write(f"{error}\n".encode())
+                answers.write(f"{error}\n".encode())
 
-    def _take(self, line: bytes) -> None:
-        self._accounts.give(_read_given(line))
-        self._answers.write(DONE)
+    return later()
 
 
 def _read_given(line: bytes) -> dict[str, Account]:

@@ -8,7 +8,7 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.accounts import Accounts, take_accounts
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.prosody import ProsodyServer
 
@@ -81,8 +81,7 @@ def take(accounts, *lines):
     """Give lines of accounts as the launcher does, and return the answers."""
 
     async def taken(channel):
-        line = AccountLine(accounts, channel)
-        await line.watch(await line.open())
+        await (await take_accounts(accounts, channel))
 
     own, child = socket.socketpair()
     with own:
