@@ -256,7 +256,7 @@ async def run_group(
     """Run a process of agents, as `ramp.agents.group` does, each agent in the domain of its own host's server."""
     # only here, for SPADE takes a second
     from ramp.agents.group import run_agents
-    from ramp.xmpp.settings import TransportSettings
+    from ramp.xmpp.link import TransportSettings
 
     found = federated(load_config(Path(config)), domains)
     settings = TransportSettings(servers=((host, port),), ca_file=Path(ca_file), federation=True, quotas=found.quotas)

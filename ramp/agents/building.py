@@ -52,7 +52,7 @@ from ramp.runtime.ledger.bank_ledger import BankLedger
 from ramp.runtime.sqlite_file import FROM_BACKUP
 from ramp.runtime.state_folder import StateFolder, write_private
 from ramp.runtime.storage_errors import STORAGE_ERRORS, check_room
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease

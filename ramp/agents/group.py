@@ -51,7 +51,7 @@ from ramp.runtime.logs import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.storage_errors import STORAGE_ERRORS, is_storage_failure, reason_of
 from ramp.servers.parent import end_with_parent
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 
 RESTART_FIRST_S = 0.5
 """First pause before a restart in seconds; it doubles up to `RESTART_LONGEST_S`."""

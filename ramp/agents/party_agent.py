@@ -29,7 +29,7 @@ from ramp.runtime.host import Guest, Host, Ports
 from ramp.runtime.logs import brief
 from ramp.xmpp.behaviour import Courier
 from ramp.xmpp.bundles import BUNDLE_KEY, unpack
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
 LOOK_AGAIN: Duration = 5 * SECOND

@@ -350,7 +350,7 @@ class Supervisor:
     def _give_tokens(self, tokens: dict[str, AccountToken | None]) -> None:
         if self._server is not None:
             own = {*self.config.agents(), *self.config.server.accounts}  # never closed by the register
-            self._server.ensure_tokens({name: token for name, token in tokens.items() if name not in own})
+            self._server.ensure_accounts({name: token for name, token in tokens.items() if name not in own})
 
     async def launch(self, name: str) -> AgentStatus:
         """Start an agent in a separate process, and wait until it is up or reports why not."""

@@ -241,12 +241,9 @@ class Availability:
 
     def _over(self, start: Instant, end: Instant) -> tuple[NDArray[np.int64], int]:
         """Return the cores of each node that are free all the time, and the market's greatest use at any time."""
-        first = self._column(start)
+        first = max(int(np.searchsorted(self._times, start, side="right")) - 1, 0)
         last = max(int(np.searchsorted(self._times, end, side="left")), first + 1)
         return self._free[:, first:last].min(axis=1), int(self._market[first:last].max())
-
-    def _column(self, at: Instant) -> int:
-        return max(int(np.searchsorted(self._times, at, side="right")) - 1, 0)
 
     def _choose(self, cores: TotalCores | Nodes, free: NDArray[np.int64]) -> Parts:
         """Return nodes and cores for a request, in the nodes' order; empty if it does not fit."""

@@ -31,7 +31,7 @@ CREATE TABLE hold (
     name           TEXT NOT NULL,
     reservation_id TEXT NOT NULL,
     unit           INTEGER NOT NULL,
-    slot           TEXT,
+    slot           TEXT NOT NULL,
     parts          TEXT NOT NULL,
     held_until     INTEGER,
     firm           INTEGER NOT NULL,
@@ -48,6 +48,9 @@ CREATE TABLE hold (
 
 _WHAT: Final = "book of holds"
 
+NO_SLOT: Final = Slot(0, 0, 0, 0.0)
+"""The slot of a key that was released before it was ever held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -58,7 +61,7 @@ class Entry:
         name: the reservation's name on the system.
         reservation_id: what jobs say to run in it; empty until the system has made it.
         unit: number of the request's unit.
-        slot: None for a key that was released before it was ever held.
+        slot: `NO_SLOT` for a key that was released before it was ever held.
         parts: cores of each node.
         held_until: deadline of a hold; None once firm.
         firm: whether it was confirmed.
@@ -76,7 +79,7 @@ class Entry:
     name: str
     reservation_id: str = ""
     unit: int = 0
-    slot: Slot | None = None
+    slot: Slot = NO_SLOT
     parts: Parts = ()
     held_until: Instant | None = None
     firm: bool = False
@@ -91,13 +94,13 @@ class Entry:
 
     def stands(self, now: Instant) -> bool:
         """Whether it is firm, even after its slot's end, or a hold within its deadline."""
-        if self.released or self.slot is None:
+        if self.released:
             return False
         return self.firm or (self.held_until is not None and now < self.held_until)
 
     def live(self, now: Instant) -> bool:
         """Whether it stands and takes cores, now or later."""
-        return self.stands(now) and self.slot is not None and self.slot.end > now
+        return self.stands(now) and self.slot.end > now
 
     def moving(self, now: Instant) -> Instant:
         """Return the time to record for a move made now: later than the last move, whatever the clock says."""
@@ -105,7 +108,6 @@ class Entry:
 
     def reservation(self) -> Reservation:
         """Return it as the callers of the plug-in see it."""
-        assert self.slot is not None
         until = None if self.firm else self.held_until
         return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)
 
@@ -144,7 +146,7 @@ class HoldBook:
     def live(self, now: Instant) -> tuple[Entry, ...]:
         """Return the entries that take cores now or later, by start."""
         found = [each for each in self._select("WHERE released = 0") if each.live(now)]
-        return tuple(sorted(found, key=_by_start))
+        return tuple(sorted(found, key=lambda each: (each.slot.start, each.slot.end, each.key)))
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
         """Return all holds and reservations that the system has, by start."""
@@ -201,8 +203,8 @@ class HoldBook:
         self._execute("DELETE FROM hold WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
 
     def _write(self, entry: Entry) -> None:
-        slot = None if entry.slot is None else json.dumps(asdict(entry.slot))
-        row = {name: getattr(entry, name) for name in _NAMES} | {"slot": slot, "parts": json.dumps(entry.parts)}
+        texts = {"slot": json.dumps(asdict(entry.slot)), "parts": json.dumps(entry.parts)}
+        row = {name: getattr(entry, name) for name in _NAMES} | texts
         updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES[1:])
         marks = ", ".join("?" * len(row))
         sql = f"INSERT INTO hold ({_COLUMNS}) VALUES ({marks}) ON CONFLICT (key) DO UPDATE SET {updates}"  # noqa: S608
@@ -243,14 +245,9 @@ def _selected(connection: sqlite3.Connection, path: Path, condition: str, *value
         raise StorageFailed(f"a row of the book of holds cannot be read: {error}", path=path) from error
 
 
-def _by_start(entry: Entry) -> tuple[Instant, Instant, str]:
-    assert entry.slot is not None
-    return entry.slot.start, entry.slot.end, entry.key
-
-
 def _entry(row: tuple[Any, ...]) -> Entry:
     found = dict(zip(_NAMES, row, strict=True))
     flags = {name: bool(found[name]) for name in ("firm", "made", "released", "removed", "shaped")}
-    slot = None if found["slot"] is None else Slot(**json.loads(found["slot"]))
+    slot = Slot(**json.loads(found["slot"]))
     parts = tuple((str(node), int(count)) for node, count in json.loads(found["parts"]))
     return Entry(**{**found, **flags, "slot": slot, "parts": parts})

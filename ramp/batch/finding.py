@@ -25,7 +25,7 @@ def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
         queue = read_options(options, QueueBoundOptions, within=within)
         system, options, within = queue.system, queue.queue, f"{within}.queue"
     if system == "slurm":
-        from ramp.batch.slurm.finding import cluster_variables
+        from ramp.batch.slurm.partition import cluster_variables
         from ramp.batch.slurm.plugin import ClusterOptions, SlurmOptions
 
         read = read_options(options, ClusterOptions if held else SlurmOptions, within=within)

@@ -203,5 +203,4 @@ def _orphan(reservation: SystemReservation, entry: Entry | None, system: BatchSy
 
 
 def _end(entry: Entry) -> str:
-    assert entry.slot is not None
     return iso(entry.slot.end if entry.held_until is None else entry.held_until)

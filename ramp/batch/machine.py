@@ -281,7 +281,6 @@ class BatchMachine(BookedMachine):
         own = frozenset(each.name for each in picture.reservations if each.name.startswith(prefix))
         takings = takings_of(picture, own, spare_planned=self._spare_planned)
         for entry in live:
-            assert entry.slot is not None
             end = -(-entry.slot.end // SECOND) * SECOND
             takings.append(Taking(entry.slot.start // SECOND * SECOND, end, entry.parts, market=True))
         backlog = sum(
@@ -385,7 +384,7 @@ class BatchMachine(BookedMachine):
         found: dict[str, str | SlotMove] = {}
         for key in keys:
             entry = self.book.entry(key)
-            if entry is not None and entry.slot is not None and entry.moved_at is not None:
+            if entry is not None and entry.moved_at is not None:
                 found[key] = SlotMove(entry.slot.placement, entry.moved_at, entry.reservation_id)
         return found
 
@@ -397,7 +396,6 @@ class BatchMachine(BookedMachine):
         Raises:
             BatchSystemError: the system cannot be asked.
         """
-        assert entry.slot is not None
         if self._places is not None and len(entry.parts) > 1 and entry.shaped:
             return ()  # it may be a box, and other nodes would be none
         free, start, end = self.availability(now, without=entry.key), entry.slot.start, entry.slot.end

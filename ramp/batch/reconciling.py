@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.node_lists import placement_of, token_of
-from ramp.batch.system import NAME_PREFIX, BatchSystem, Parts, SystemReservation, WantedReservation
+from ramp.batch.system import NAME_PREFIX, BatchSystem, SystemReservation, WantedReservation
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Instant, iso
 
@@ -32,10 +32,6 @@ PAUSE_S: Final = 0.5
 _RESOURCE_MAX: Final = 20
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _log: Final = logging.getLogger(__name__)
-
-
-def _named(parts: Parts) -> str:
-    return f"{sum(count for _, count in parts)} cores on {placement_of(parts) or 'no node'}"
 
 
 def own_prefix(resource: str) -> str:
@@ -57,7 +53,6 @@ def reservation_name(resource: str, key: str) -> str:
 
 def wanted_of(entry: Entry, now: Instant) -> WantedReservation:
     """Return the reservation for an entry: whole seconds that cover its slot, from now on."""
-    assert entry.slot is not None
     start = max(entry.slot.start, now) // SECOND * SECOND
     end = -(-entry.slot.end // SECOND) * SECOND
     return WantedReservation(entry.name, start, end, entry.parts, entry.account)
@@ -224,7 +219,6 @@ class Reconciler:
         if entry.firm and entry.reservation_id not in ("", found.reservation_id):
             changes["moved_at"] = entry.moving(now)
         if self._system.chooses_parts and sorted(found.parts) != sorted(entry.parts):
-            assert entry.slot is not None
             where = replace(entry.slot, placement=placement_of(found.parts), token=token_of(found.parts))
             changes |= {"parts": found.parts, "slot": where}
             if entry.firm:
@@ -242,7 +236,10 @@ class Reconciler:
             return found
         if found is not None:
             self._remove(found)
-            made, wanted = (_named(parts) for parts in (found.parts, entry.parts))
+            made, wanted = (
+                f"{sum(count for _, count in parts)} cores on {placement_of(parts) or 'no node'}"
+                for parts in (found.parts, entry.parts)
+            )
             raise SystemRefused(f"{self._system.name} reserved {made} for {entry.name}, not {wanted}", busy=True)
         if failure is not None:
             raise failure

@@ -114,7 +114,7 @@ class ResizableBatchMachine(BatchMachine):
 
     def resize(self, key: str, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
         entry = self.book.entry(key)
-        if entry is None or entry.slot is None or not entry.firm or not entry.stands(now):
+        if entry is None or not entry.firm or not entry.stands(now):
             answer = self.book.answer(key, now)
             if isinstance(answer, Refusal):
                 return answer
@@ -136,7 +136,6 @@ class ResizableBatchMachine(BatchMachine):
         return self.book.answer(key, now)
 
     def _resized(self, entry: Entry, step: int, cores: int, until: Instant, now: Instant) -> Reservation | Refusal:
-        assert entry.slot is not None
         self._picture = None
         picture = self.picture(now)
         planned = self._planned(entry, cores, until, picture, now)
@@ -193,7 +192,6 @@ class ResizableBatchMachine(BatchMachine):
     def _planned(
         self, entry: Entry, cores: int, until: Instant, picture: SystemSnapshot, now: Instant
     ) -> SmallerSlot | str:
-        assert entry.slot is not None
         slot = entry.slot
         several = len(entry.parts) > 1 or cores > slot.cores
         if cores != slot.cores and self._places is not None and several:
@@ -253,7 +251,6 @@ class ResizableBatchMachine(BatchMachine):
 
     def _may_be_made_anew(self, entry: Entry, picture: SystemSnapshot, now: Instant) -> bool:
         """Whether a reservation may be absent for a moment: not if waiting jobs could start on its cores."""
-        assert entry.slot is not None
         return entry.slot.start > now or not any(not job.held and not job.reservation for job in picture.waiting)
 
 

@@ -103,9 +103,8 @@ class SoldSlots:
         if not reason:
             self.wanting.pop(key, None)
             return ""
-        slot = None if entry is None else entry.slot
         is_over = self.monotonic() - self.wanting.setdefault(key, self.monotonic()) >= LOST_AFTER_S
-        if is_over or (slot is not None and 0 < slot.start - self.now <= LAST_LOOK):
+        if is_over or (entry is not None and 0 < entry.slot.start - self.now <= LAST_LOOK):
             kept = self._move(key, reason)
             if kept and is_over:
                 return reason if kept == reason else f"{reason}; {kept}"
@@ -133,7 +132,7 @@ class SoldSlots:
     def _move(self, key: str, reason: str) -> str:
         """Give a slot that has not begun other cores; return why that is impossible, empty if it has moved."""
         entry, now = self.book.entry(key), self.now
-        if entry is None or not entry.firm or not entry.live(now) or entry.slot is None:
+        if entry is None or not entry.firm or not entry.live(now):
             return reason
         if now >= entry.slot.start:
             return "the slot has begun, so it is not moved"
@@ -167,7 +166,6 @@ def harm(entry: Entry, picture: SystemSnapshot, own_prefix: str, now: Instant) -
         own_prefix: of the names of the market's reservations, which keep out of each other's way.
         now: the present.
     """
-    assert entry.slot is not None
     found = [
         f"node {node.name} is {node.state}" + (f" ({node.reason})" if node.reason else "")
         for node in picture.nodes

@@ -23,7 +23,8 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,9 +32,15 @@ from typing import Any, Final
 from ramp.errors import ConfigurationError, check_version
 from ramp.model.instant import Instant
 from ramp.runtime.atomic_writes import write_whole
-from ramp.runtime.joining.account_tokens import AccountToken, token_digest
+from ramp.runtime.joining.account_tokens import TOKEN_CHARACTERS_MAX, Account, AccountToken, token_digest
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.quotas import Complaints
+
+FEATURE: Final = "<register xmlns='urn:xmpp:ibr-token:0'/>"
+"""Stream feature that announces the registration (XEP-0445, 3)."""
+
+REFUSALS_MAX: Final = 3
+"""Number of refusals that ends a connection, so that guessing a token needs many encrypted connections."""
 
 VERSION: Final = 1
 """Of the file of registered accounts."""
@@ -49,7 +56,11 @@ PASSWORD_BYTES_MAX: Final = 1023
 
 _SALT_BYTES: Final = 16
 _LINE_MAX_BYTES: Final = 64_000_000
+_PREAUTH: Final = "{urn:xmpp:pars:0}preauth"
+_REGISTER: Final = "{jabber:iq:register}"
+_STANZAS: Final = "urn:ietf:params:xml:ns:xmpp-stanzas"
 
+_complaints = Complaints()
 _log = logging.getLogger(__name__)
 
 
@@ -89,38 +100,31 @@ class Accounts:
         self._digests: dict[str, bytes] = {}
         self._tokens: dict[str, AccountToken] = {}
         self._kept = self._load()
-        self._complaints = Complaints()
 
-    def add(self, accounts: Mapping[str, str]) -> None:
-        """Create accounts, and set the passwords of existing ones; the launcher has checked their names."""
-        for name in accounts:
-            self._give_token(name, None)
-        self._digests.update({name: self._digest(password) for name, password in accounts.items()})
+    def give(self, accounts: Mapping[str, Account]) -> None:
+        """Create accounts, set passwords of existing ones and the only valid tokens, or close accounts.
 
-    def give_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Set the only valid tokens for registering accounts; None closes the account.
+        The launcher has checked the names. An account registered with another token is closed.
 
         Raises:
             ConfigurationError: an account cannot be closed.
         """
-        for name, token in tokens.items():
-            if self._digests.pop(name, None) is not None:
+        for name, account in accounts.items():
+            token = account if isinstance(account, AccountToken) else None
+            kept = self._kept.get(name)
+            if kept is not None and (token is None or not _same(kept.token_digest, token.digest)):
+                try:
+                    self._write({key: each for key, each in self._kept.items() if key != name})
+                except OSError as error:
+                    raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
                 self.closed(name)
-            self._give_token(name, token)
-
-    def _give_token(self, name: str, token: AccountToken | None) -> None:
-        """Set the only valid token for a name, which closes an account registered with another one."""
-        if token is None:
             self._tokens.pop(name, None)
-        else:
-            self._tokens[name] = token
-        kept = self._kept.get(name)
-        if kept is not None and (token is None or not _same(kept.token_digest, token.digest)):
-            try:
-                self._write({key: each for key, each in self._kept.items() if key != name})
-            except OSError as error:
-                raise ConfigurationError(f"the account {name} cannot be closed: {reason_of(error)}") from error
-            self.closed(name)
+            if token is not None:
+                self._tokens[name] = token
+            if isinstance(account, str):
+                self._digests[name] = self._digest(account)
+            elif self._digests.pop(name, None) is not None:
+                self.closed(name)
 
     def exists(self, name: str) -> bool:
         """Return whether an account with exactly this name exists."""
@@ -148,7 +152,7 @@ class Accounts:
             right = mechanism == "PLAIN" and acting_as in ("", f"{name}@{self._domain}")
             if right and self.is_password_of(name, password):
                 return name
-        if self._complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
+        if _complaints.is_due("log-in", name, time.monotonic_ns() // 1000):
             _log.warning("refused a log-in as %a", name[:100])
         return None
 
@@ -223,64 +227,48 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one, other)
 
 
-class AccountLine:
-    """The server's end of the channel to its launcher.
+async def take_accounts(accounts: Accounts, descriptor: int = 0) -> Coroutine[Any, Any, None]:
+    """Take the launcher's first line, before anyone can log in; return what takes later ones as long as it runs.
 
     Args:
         accounts: accounts to update.
         descriptor: standard input, a socket of the launcher.
+
+    Raises:
+        ConfigurationError: the line is invalid.
     """
+    line = socket.socket(fileno=descriptor)
+    lines, answers = await asyncio.open_connection(sock=line, limit=_LINE_MAX_BYTES)
+    accounts.give(_read_given(await lines.readline()))
+    answers.write(DONE)
 
-    def __init__(self, accounts: Accounts, descriptor: int = 0) -> None:
-        self._accounts = accounts
-        self._descriptor = descriptor
-
-    async def open(self) -> asyncio.StreamReader:
-        """Take the first line, before anyone can log in; return the reader of later ones.
-
-        Raises:
-            ConfigurationError: the line is invalid.
-        """
-        lines, self._answers = await asyncio.open_connection(
-            sock=socket.socket(fileno=self._descriptor), limit=_LINE_MAX_BYTES
-        )
-        self._take(await lines.readline())
-        return lines
-
-    async def watch(self, lines: asyncio.StreamReader) -> None:
-        """Take later lines for as long as the launcher runs."""
+    async def later() -> None:
         while line := await lines.readline():
             try:
-                self._take(line)
+                accounts.give(_read_given(line))
+                answers.write(DONE)
             except ConfigurationError as error:
                 _log.error("%s", error)
-                self._answers.write(f"{error}\n".encode())
+                answers.write(f"{error}\n".encode())
 
-    def _take(self, line: bytes) -> None:
-        try:
-            given = json.loads(line)
-        except ValueError:
-            given = None
-        passwords, tokens = _read_given(given)
-        self._accounts.add(passwords)
-        self._accounts.give_tokens(tokens)
-        self._answers.write(DONE)
+    return later()
 
 
-def _read_given(given: object) -> tuple[dict[str, str], dict[str, AccountToken | None]]:
-    """Return passwords and tokens of a line by name. The error does not quote the line, which may contain passwords."""
-    found: dict[str, Any] = given if isinstance(given, dict) else {"": 0}  # invalid: neither a password nor a token
-    passwords = {name: value for name, value in found.items() if isinstance(value, str)}
+def _read_given(line: bytes) -> dict[str, Account]:
+    """Return the accounts of a line by name. The error does not quote the line, which may contain passwords."""
     try:
-        tokens = {
-            name: None if value is None else AccountToken(str(value["digest"]), int(value["ends_at"]))
-            for name, value in found.items()
-            if name not in passwords
+        return {
+            name: one if isinstance(one, str | None) else AccountToken(str(one["digest"]), int(one["ends_at"]))
+            for name, one in json.loads(line).items()
         }
-    except (TypeError, KeyError, ValueError):
+    except (AttributeError, TypeError, KeyError, ValueError):
         expected = 'a JSON object {"name": VALUE}; VALUE is a password, {"digest": .., "ends_at": ..} or null'
         raise ConfigurationError(f"invalid accounts: expected {expected}", key="accounts") from None
-    return passwords, tokens
+
+
+def accounts_text(accounts: Mapping[str, Account]) -> str:
+    """Write accounts for a server as JSON: a password, the fields of a token, or null for each name."""
+    return json.dumps({name: asdict(one) if isinstance(one, AccountToken) else one for name, one in accounts.items()})
 
 
 class AccountGiver:
@@ -297,11 +285,10 @@ class AccountGiver:
         self._own, self.child = socket.socketpair()
         self._own.settimeout(limit_s)
 
-    def give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> str:
-        """Send accounts and tokens to the server and wait for its answer; return the problem, empty if none."""
-        plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
+    def give(self, accounts: Mapping[str, Account]) -> str:
+        """Send accounts to the server and wait for its answer; return the problem, empty if none."""
         try:
-            self._own.sendall(json.dumps({**plain, **accounts}).encode() + b"\n")
+            self._own.sendall(accounts_text(accounts).encode() + b"\n")
             answer = b""
             while not answer.endswith(b"\n") and (read := self._own.recv(4096)):
                 answer += read
@@ -312,3 +299,89 @@ class AccountGiver:
     def close(self) -> None:
         self.child.close()
         self._own.close()
+
+
+class Registration:
+    """Answers the requests of one client before its log-in (XEP-0445, XEP-0077).
+
+    The client sends a token and then registers the account that the token is for; without a token it cannot register.
+
+    Args:
+        accounts: of the server.
+        domain: domain of the server.
+        now: returns the current time, to check the expiry of tokens.
+    """
+
+    def __init__(self, accounts: Accounts, domain: str, now: Callable[[], Instant]) -> None:
+        self._accounts = accounts
+        self._domain = domain
+        self._now = now
+        self._accepted: tuple[str, str] | None = None
+        self._refusals = 0
+
+    def answer(self, asked: ElementTree.Element) -> tuple[bytes, bool]:
+        """Answer an `iq` of a client before its log-in.
+
+        Returns:
+            The answer, and whether to disconnect the client because of too many refusals.
+        """
+        preauth, query = asked.find(_PREAUTH), asked.find(f"{_REGISTER}query")
+        kind = asked.get("type")
+        if preauth is not None and kind == "set":
+            return self._take_token(asked, preauth.get("token") or "")
+        if query is None or kind not in ("get", "set") or self._accepted is None:
+            return self._refused(asked, "auth", "not-allowed", "registration needs a token")
+        if kind == "get":
+            return self._fields(asked, self._accepted[1]), False
+        return self._register(asked, query, *self._accepted)
+
+    def _take_token(self, asked: ElementTree.Element, token: str) -> tuple[bytes, bool]:
+        name = self._accounts.name_for(token, self._now()) if 0 < len(token) <= TOKEN_CHARACTERS_MAX else None
+        if name is None:
+            self._accepted = None
+            return self._refused(asked, "cancel", "item-not-found", "the token is unknown, used or expired")
+        self._accepted = token, name
+        return self._result(asked), False
+
+    def _register(
+        self, asked: ElementTree.Element, query: ElementTree.Element, token: str, name: str
+    ) -> tuple[bytes, bool]:
+        said = query.findtext(f"{_REGISTER}username")
+        password = query.findtext(f"{_REGISTER}password") or ""
+        if query.find(f"{_REGISTER}remove") is not None or said != name:
+            return self._refused(asked, "modify", "not-acceptable", f"the token is for the account {name} only")
+        if not 0 < len(password.encode("utf-8", "surrogatepass")) <= PASSWORD_BYTES_MAX or "\0" in password:
+            text = f"the password must have 1 to {PASSWORD_BYTES_MAX} bytes and no NUL"
+            return self._refused(asked, "modify", "not-acceptable", text)
+        try:
+            made = self._accounts.register(name, token, password)
+        except OSError as error:
+            _log.error("cannot store the account %s: %s", name, reason_of(error))
+            return self._refused(asked, "wait", "internal-server-error", "it cannot be stored now; try again later")
+        if not made:
+            return self._refused(asked, "cancel", "conflict", "the token was used or revoked meanwhile")
+        _log.warning("registered the account %s", name)
+        return self._result(asked), False
+
+    def _fields(self, asked: ElementTree.Element, name: str) -> bytes:
+        answer = self._answer(asked, "result")
+        query = ElementTree.SubElement(answer, f"{_REGISTER}query")
+        ElementTree.SubElement(query, f"{_REGISTER}username").text = name
+        ElementTree.SubElement(query, f"{_REGISTER}password")
+        return bytes(ElementTree.tostring(answer))
+
+    def _result(self, asked: ElementTree.Element) -> bytes:
+        return bytes(ElementTree.tostring(self._answer(asked, "result")))
+
+    def _refused(self, asked: ElementTree.Element, kind: str, condition: str, text: str) -> tuple[bytes, bool]:
+        self._refusals += 1
+        if _complaints.is_due("registration", condition, time.monotonic_ns() // 1000):
+            _log.warning("refused a registration: %s", text)
+        answer = self._answer(asked, "error")
+        error = ElementTree.SubElement(answer, "error", {"type": kind})
+        ElementTree.SubElement(error, condition, {"xmlns": _STANZAS})
+        ElementTree.SubElement(error, "text", {"xmlns": _STANZAS}).text = text
+        return bytes(ElementTree.tostring(answer)), self._refusals >= REFUSALS_MAX
+
+    def _answer(self, asked: ElementTree.Element, kind: str) -> ElementTree.Element:
+        return ElementTree.Element("iq", {"type": kind, "id": asked.get("id") or "", "from": self._domain})

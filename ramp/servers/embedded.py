@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ramp
 from ramp.errors import TransportError
-from ramp.runtime.joining.account_tokens import AccountToken
+from ramp.runtime.joining.account_tokens import Account
 from ramp.servers.accounts import AccountGiver
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import READY_LIMIT_S, ServerProcess
@@ -41,14 +41,13 @@ class EmbeddedServer(ServerProcess):
         assert self._giver is not None
         self._giver.child.close()
         # a problem here ends the server, and its log gives the reason
-        self._giver.give(self.accounts, self.tokens)
+        self._giver.give(self.accounts)
 
-    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
+    def _give(self, accounts: Mapping[str, Account]) -> None:
         assert self._giver is not None
-        problem = self._giver.give(accounts, tokens)
+        problem = self._giver.give(accounts)
         if problem:
-            names = ", ".join((*accounts, *tokens))
-            raise TransportError(f"{self.kind}: cannot create or close the accounts {names}: {problem}")
+            raise TransportError(f"{self.kind}: cannot create or close the accounts {', '.join(accounts)}: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         command = [sys.executable, "-m", "ramp.servers.embedded_process", "--host", self.domain]

@@ -1,9 +1,9 @@
 """The process of the embedded XMPP server: streams, log-in and stanzas of the clients of one market (RFC 6120).
 
-A client encrypts its connection, registers an account with a token if it has none
-(`ramp.servers.embedded_registration`), logs in (SASL PLAIN) and gets an address. Then the server delivers its messages
-(`ramp.servers.embedded_router`) and answers its pings. It serves one computer, and offers what a market's agents use:
-no rosters, no subscriptions to presence, no rooms, no other servers.
+A client encrypts its connection, registers an account with a token if it has none (`ramp.servers.accounts`), logs in
+(SASL PLAIN) and gets an address. Then the server delivers its messages (`ramp.servers.embedded_router`) and answers its
+pings. It serves one computer, and offers what a market's agents use: no rosters, no subscriptions to presence, no
+rooms, no other servers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from ramp.errors import RampError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
-from ramp.servers.accounts import AccountLine, Accounts
-from ramp.servers.embedded_registration import FEATURE, Registration
+from ramp.servers.accounts import FEATURE, Accounts, Registration, take_accounts
 from ramp.servers.embedded_router import Router
 from ramp.xmpp.quotas import Complaints
 
@@ -336,8 +335,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) -> None:
     accounts = Accounts(domain, state_dir / "registered.json")
-    line = AccountLine(accounts)
-    lines = await line.open()
+    later = await take_accounts(accounts)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -345,7 +343,7 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
     context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
     router = Router(domain, accounts.exists)
     accounts.closed = router.hang_up
-    watching = loop.create_task(line.watch(lines))
+    watching = loop.create_task(later)
     await loop.create_server(
         lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
     )

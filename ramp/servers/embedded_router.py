@@ -10,7 +10,10 @@ import xml.etree.ElementTree as ElementTree
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ramp.servers.embedded_process import Connection
 
 KEPT_PER_ACCOUNT_MAX = 1_000
 """Maximum number of messages kept for one offline account; the oldest are dropped first."""
@@ -22,20 +25,9 @@ _CLIENT = "{jabber:client}"
 _STANZAS = "urn:ietf:params:xml:ns:xmpp-stanzas"
 
 
-class Line(Protocol):
-    """A connection to a client."""
-
-    def write(self, data: bytes) -> object: ...
-
-    def is_closing(self) -> bool:
-        """Return whether the connection is closed or about to close."""
-
-    def close(self) -> None: ...
-
-
 @dataclass(slots=True)
 class _Session:
-    line: Line
+    line: Connection
     available: bool = False
 
 
@@ -54,7 +46,7 @@ class Router:
         self._kept: dict[str, deque[bytes]] = {}
         self._kept_bytes = 0
 
-    def bound(self, bare: str, resource: str, line: Line) -> None:
+    def bound(self, bare: str, resource: str, line: Connection) -> None:
         """Add the session of a client that has logged in."""
         self._sessions.setdefault(bare, {})[resource] = _Session(line)
 

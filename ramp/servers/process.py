@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ramp.errors import ConfigurationError, TransportError
-from ramp.runtime.joining.account_tokens import AccountToken
+from ramp.runtime.joining.account_tokens import Account
 from ramp.servers import LOOPBACK
 from ramp.servers.certificate import ServerCertificate, ensure_server_certificate
 from ramp.servers.parent import tied
@@ -82,18 +82,18 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None = None) -> None:
-    """Refuse accounts with an invalid name or without a password.
+def check_accounts(accounts: Mapping[str, Account], domain: str, path: Path | None = None) -> None:
+    """Refuse accounts with an invalid name or an empty password.
 
     Args:
-        accounts: passwords by local name.
+        accounts: by local name.
         domain: domain of the server.
         path: file that defines the accounts, for the error.
 
     Raises:
         ConfigurationError: a name is not canonical, or a password is empty.
     """
-    for name, password in accounts.items():
+    for name, account in accounts.items():
         problem = account_problem(name, domain)
         if problem:
             raise ConfigurationError(
@@ -102,7 +102,7 @@ def check_accounts(accounts: Mapping[str, str], domain: str, path: Path | None =
                 path=path,
                 key="name",
             )
-        if not password:
+        if account == "":
             raise ConfigurationError(f"the account {name} has no password; give one", path=path, key="passwords")
 
 
@@ -117,8 +117,7 @@ class ServerProcess(abc.ABC):
         port: TCP port for clients; None takes any free one and keeps it over restarts.
 
     Attributes:
-        accounts: passwords by local name, sent to the server at each start.
-        tokens: tokens for registering accounts by local name, sent to the server at each start.
+        accounts: by local name, sent to the server at each start.
     """
 
     kind: str
@@ -131,8 +130,7 @@ class ServerProcess(abc.ABC):
         self._port = port or 0
         self._process: subprocess.Popen[bytes] | None = None
         self._certificate: ServerCertificate | None = None
-        self.accounts: dict[str, str] = {}
-        self.tokens: dict[str, AccountToken | None] = {}
+        self.accounts: dict[str, Account] = {}
 
     # -- hooks for kinds of servers ------------------------------------------------------------------------------
 
@@ -141,8 +139,8 @@ class ServerProcess(abc.ABC):
         """Write the server's configuration and return the command that runs it in the foreground."""
 
     @abc.abstractmethod
-    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
-        """Set passwords and tokens of accounts on the running server; without a token the account is closed."""
+    def _give(self, accounts: Mapping[str, Account]) -> None:
+        """Give accounts to the running server."""
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ
@@ -182,40 +180,22 @@ class ServerProcess(abc.ABC):
         """The process id of the running server, or None."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
-    def ensure_accounts(self, accounts: Mapping[str, str]) -> None:
-        """Create accounts on the server, now if it runs and again at each later start.
+    def ensure_accounts(self, accounts: Mapping[str, Account]) -> None:
+        """Create accounts, allow their registration or close them; now if the server runs, and at each later start.
 
         Args:
-            accounts: passwords by local name; an existing account gets this password.
+            accounts: by local name. An existing account gets the given password. With a token its owner may register
+                the account in band (XEP-0445); the latest token of a name is the only valid one, and an account made
+                without it is closed.
 
         Raises:
             ConfigurationError: a name is not canonical, or a password is empty.
             TransportError: the running server refuses the accounts.
         """
         check_accounts(accounts, self.domain)
-        for name in accounts:
-            self.tokens.pop(name, None)
         self.accounts.update(accounts)
         if self.pid is not None:
-            self._give(accounts, {})
-
-    def ensure_tokens(self, tokens: Mapping[str, AccountToken | None]) -> None:
-        """Allow registration in band with tokens (XEP-0445), now if the server runs and after each later start.
-
-        Args:
-            tokens: tokens by local name. The latest token of a name is the only valid one; an account made without it
-                is closed. None closes the account.
-
-        Raises:
-            ConfigurationError: a name is not canonical.
-            TransportError: the running server refuses the tokens.
-        """
-        check_accounts(dict.fromkeys(tokens, "made by its owner"), self.domain)
-        for name in tokens:
-            self.accounts.pop(name, None)
-        self.tokens.update(tokens)
-        if self.pid is not None:
-            self._give({}, tokens)
+            self._give(accounts)
 
     def start(self) -> None:
         """Start the server and wait until it answers; do nothing if it already runs.

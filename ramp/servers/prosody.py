@@ -12,12 +12,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from ramp.errors import TransportError
 from ramp.runtime.configuration.sites import FederationConfig, read_address
-from ramp.runtime.joining.account_tokens import AccountToken
+from ramp.runtime.joining.account_tokens import Account
+from ramp.servers.accounts import accounts_text
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import ServerProcess, check_accounts
 
@@ -31,8 +31,6 @@ ACCOUNTS_LIMIT_S = 30.0
 """Timeout of prosodyctl in seconds, besides `ACCOUNT_LIMIT_S` for each account (Prosody derives a key)."""
 
 ACCOUNT_LIMIT_S = 0.2
-
-NO_TOKENS: Mapping[str, AccountToken | None] = {}
 
 RESUME_WITHIN_S = 120
 """Time in which a lost session can be resumed, in seconds."""
@@ -75,42 +73,34 @@ def prosody_executable(program: str = "prosody") -> str | None:
     return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/bin", "/usr/local/bin")))
 
 
-def store_accounts(
-    configuration: Path,
-    domain: str,
-    accounts: Mapping[str, str],
-    tokens: Mapping[str, AccountToken | None] = NO_TOKENS,
-) -> None:
-    """Create accounts in Prosody's store, set passwords of existing ones, and tokens; the server may be running.
+def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, Account]) -> None:
+    """Create, change and close accounts in Prosody's store; the server may be running.
 
     Args:
         configuration: configuration file of the server, with `PLUGINS` among its `plugin_paths`.
         domain: host of the accounts.
-        accounts: passwords by local name.
-        tokens: the only valid tokens of further accounts; one made without its token, or with None, is closed.
+        accounts: by local name.
 
     Raises:
         ConfigurationError: a name is not canonical, or a password is empty.
         TransportError: Prosody cannot change the accounts.
     """
     check_accounts(accounts, domain)
-    plain = {name: None if token is None else asdict(token) for name, token in tokens.items()}
-    given = {**plain, **accounts}
     executable = prosody_executable("prosodyctl")
     if executable is None:
         raise TransportError("prosodyctl is not installed; install Debian's package prosody")
     try:
         done = subprocess.run(
             [executable, "--config", str(configuration), "mod_ramp_registration", domain],
-            input=json.dumps(given),
+            input=accounts_text(accounts),
             capture_output=True,
             text=True,
             check=False,
-            timeout=ACCOUNTS_LIMIT_S + ACCOUNT_LIMIT_S * len(given),
+            timeout=ACCOUNTS_LIMIT_S + ACCOUNT_LIMIT_S * len(accounts),
             cwd=configuration.parent,
         )
     except subprocess.TimeoutExpired:
-        raise TransportError(f"timeout: prosodyctl has not changed {len(given)} accounts") from None
+        raise TransportError(f"timeout: prosodyctl has not changed {len(accounts)} accounts") from None
     if done.returncode != 0:
         said = " ".join((done.stderr + done.stdout).split())[-500:]
         raise TransportError(f"prosodyctl cannot change the accounts: {said or f'exit status {done.returncode}'}")
@@ -147,7 +137,7 @@ class ProsodyServer(ServerProcess):
                 **self._federation(),
             )
         )
-        self._give(self.accounts, self.tokens)
+        self._give(self.accounts)
         return [executable, "-F", "--config", str(self._configuration)]
 
     def _federation(self) -> Mapping[str, str]:
@@ -158,9 +148,9 @@ class ProsodyServer(ServerProcess):
             "authorities": "",
         }
 
-    def _give(self, accounts: Mapping[str, str], tokens: Mapping[str, AccountToken | None]) -> None:
-        if accounts or tokens:
-            store_accounts(self._configuration, self.domain, accounts, tokens)
+    def _give(self, accounts: Mapping[str, Account]) -> None:
+        if accounts:
+            store_accounts(self._configuration, self.domain, accounts)
 
     @property
     def _configuration(self) -> Path:

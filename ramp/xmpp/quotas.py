@@ -28,18 +28,18 @@ class SenderQuota:
 
     A sender may send `burst` messages at once and `messages_per_sender_per_second` in the long run. The algorithm is
     GCRA (ITU-T I.371): one number for each sender says when its bucket is full again. A bucket is forgotten only after
-    half of `SENDERS_MAX` other senders have sent since its last message; it then counts as full.
+    `SENDERS_MAX` other senders have sent since its last message; it then counts as full.
     """
 
     def __init__(self, limits: QuotaConfig) -> None:
         self._rate = limits.messages_per_sender_per_second
         self._room = (limits.burst - 1) * SECOND
-        # instants in microseconds times the rate, so that the time of one message is a whole number
+        # instants in microseconds times the rate, so that the time of one message is a whole number; the sender that is
+        # silent for longest comes first
         self._full_again: dict[str, int] = {}
-        self._earlier: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._full_again) + len(self._earlier)
+        return len(self._full_again)
 
     def admits(self, sender: str, now: Instant) -> bool:
         """Return whether the quota has room for one more message of a sender, and if so count it.
@@ -49,17 +49,12 @@ class SenderQuota:
             now: time of a monotonic clock in microseconds.
         """
         scaled = now * self._rate
-        known = self._full_again.get(sender)
-        if known is None:
-            known = self._earlier.pop(sender, 0)
-            if len(self._full_again) >= SENDERS_MAX // 2:
-                self._earlier, self._full_again = self._full_again, {}
-        start = max(scaled, known)
-        if start - scaled > self._room:
-            self._full_again[sender] = start
-            return False
-        self._full_again[sender] = start + SECOND
-        return True
+        start = max(scaled, self._full_again.pop(sender, 0))
+        if len(self._full_again) >= SENDERS_MAX:
+            del self._full_again[next(iter(self._full_again))]
+        is_admitted = start - scaled <= self._room
+        self._full_again[sender] = start + SECOND * is_admitted
+        return is_admitted
 
 
 class Complaints:

@@ -18,7 +18,6 @@ import time
 import uuid
 import xml.etree.ElementTree as ElementTree
 from collections import deque
-from collections.abc import Iterable
 from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
@@ -26,9 +25,8 @@ from ramp.model.acl import EncodedMessage
 from ramp.xmpp import spade_patches, wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages
-from ramp.xmpp.link import Link
+from ramp.xmpp.link import Link, TransportSettings
 from ramp.xmpp.quotas import Complaints, SenderQuota
-from ramp.xmpp.settings import TransportSettings
 from ramp.xmpp.stream import MarketStream, tls_context
 
 OUTBOX_MESSAGES_MAX = 2_000
@@ -38,45 +36,6 @@ OUTBOX_BYTES_MAX = 16_000_000
 """Maximum length of all messages kept while disconnected, in characters; about 16 MB."""
 
 
-class Outbox:
-    """Stanzas in sending order."""
-
-    def __init__(self) -> None:
-        self._stanzas: deque[str] = deque()
-        self._size = 0
-
-    def __len__(self) -> int:
-        return len(self._stanzas)
-
-    def put(self, stanza: str) -> int:
-        """Append a stanza and return the number of dropped stanzas."""
-        self._stanzas.append(stanza)
-        self._size += len(stanza)
-        return self._shrink()
-
-    def put_first(self, stanzas: Iterable[str]) -> int:
-        """Put stanzas in front of all others, in their order, and return the number of dropped stanzas."""
-        for stanza in reversed(list(stanzas)):
-            self._stanzas.appendleft(stanza)
-            self._size += len(stanza)
-        return self._shrink()
-
-    def take(self) -> str | None:
-        """Remove and return the oldest stanza; None if the outbox is empty."""
-        if not self._stanzas:
-            return None
-        stanza = self._stanzas.popleft()
-        self._size -= len(stanza)
-        return stanza
-
-    def _shrink(self) -> int:
-        gone = 0
-        while len(self._stanzas) > OUTBOX_MESSAGES_MAX or (self._size > OUTBOX_BYTES_MAX and len(self._stanzas) > 1):
-            self.take()
-            gone += 1
-        return gone
-
-
 EARLY_MESSAGES_MAX = 1_000
 """Maximum number of messages kept until the behaviours run; a server delivers stored messages at the log-in."""
 
@@ -84,6 +43,14 @@ MAILBOX_MESSAGES_MAX = 10_000
 """Maximum number of messages waiting for one behaviour; later ones are dropped (the protocol sends them again)."""
 
 _log = logging.getLogger(__name__)
+
+
+def drop_oldest(outbox: deque[str]) -> int:
+    """Drop the oldest stanzas beyond the limits of an outbox, and return their number; the newest stays."""
+    size, before = sum(map(len, outbox)), len(outbox)
+    while len(outbox) > OUTBOX_MESSAGES_MAX or (size > OUTBOX_BYTES_MAX and len(outbox) > 1):
+        size -= len(outbox.popleft())
+    return before - len(outbox)
 
 
 class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
@@ -116,7 +83,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.faults = 0
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
-        self._outbox = Outbox()
+        self._outbox: deque[str] = deque()
         self._early: list[EncodedMessage] = []
         self._default: Courier | None = None
         self._stopped = False
@@ -227,9 +194,10 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def _came_up(self, resumed: bool, again: list[str]) -> None:
         if not resumed:
             self.client.send_presence()
-        self._count_dropped(self._outbox.put_first(again))
-        while (stanza := self._outbox.take()) is not None:
-            self.client.send_text(stanza)
+        self._outbox.extendleft(reversed(again))
+        self._drop_oldest()
+        while self._outbox:
+            self.client.send_text(self._outbox.popleft())
         _log.info("%s: connected%s", self.jid, ", session resumed" if resumed else "")
 
     def _went_down(self, reason: str) -> None:
@@ -259,7 +227,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if self.is_connected:
             self.client.send_text(stanza)
         else:
-            self._count_dropped(self._outbox.put(stanza))
+            self._outbox.append(stanza)
+            self._drop_oldest()
 
     def _content_of(self, message: EncodedMessage) -> str:
         """Return the stanza of a message without its addresses; one to many receivers is written once."""
@@ -279,8 +248,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         if domain != self.jid.domain and not self.settings.federation:
             raise TransportError(f"cannot send to {to}: its domain is not {self.jid.domain}, and federation is off")
 
-    def _count_dropped(self, count: int) -> None:
-        if count:
+    def _drop_oldest(self) -> None:
+        if count := drop_oldest(self._outbox):
             _log.warning("%s: outbox full: dropped the %d oldest messages", self.jid, count)
 
     async def drain(self, limit_s: float = 5.0) -> bool:
@@ -288,7 +257,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self.is_connected and self.client.acknowledging:
-                    if not self.client.unacknowledged() and not len(self._outbox):
+                    if not self.client.unacknowledged() and not self._outbox:
                         return True
                     self.client.request_acknowledgement()
                     await asyncio.sleep(0.01)

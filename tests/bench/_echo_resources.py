@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ramp.model.acl import EncodedMessage
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 
 

@@ -37,7 +37,7 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from tests.bench.messages import Asker, answering, documents, request, used
 from tests.blocking_line import connected
 from tests.chaos.checks import of_files

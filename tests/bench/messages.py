@@ -41,7 +41,7 @@ from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.process import ServerProcess
 from ramp.servers.prosody import ProsodyServer, prosody_executable
 from ramp.xmpp import wire
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from ramp.xmpp.transport import MarketAgent
 from simulation.market.actors import COMPOSITION
 from simulation.market.observing import Observer

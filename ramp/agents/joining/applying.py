@@ -26,8 +26,8 @@ from ramp.runtime.host import Ports
 from ramp.runtime.joining.invitations import Invitation
 from ramp.runtime.joining.membership import AccountPlace, market_account
 from ramp.xmpp.behaviour import Courier, behaviour
+from ramp.xmpp.link import TransportSettings
 from ramp.xmpp.registering import register_account
-from ramp.xmpp.settings import TransportSettings
 
 ANSWER_LIMIT: Final[Duration] = 2 * MINUTE
 """Time limit for the office's answer."""

@@ -261,7 +261,11 @@ class GridEngine(BatchSystem):
         if not found:
             return {}
         names = {each.number: each.name or str(each.number) for each in found}
-        running = [job.number for job in report.jobs if job.running] if any(_begun(each) for each in found) else []
+        running = (
+            [job.number for job in report.jobs if job.running]
+            if any(_BEGUN & set(each.state) for each in found)
+            else []
+        )
         waiting = [job.number for job in report.jobs if not job.running][:_WAITING_JOBS_MAX]
         numbers = self._reservation_numbers([*running, *waiting])
         return {job: names[number] for job, number in numbers.items() if number in names}
@@ -305,10 +309,6 @@ def _members(users: Sequence[str], usersets: dict[str, tuple[str, ...]]) -> tupl
     for user in users:
         found.extend(usersets.get(user[1:], ()) if user.startswith("@") else (user,))
     return tuple(found)
-
-
-def _begun(reservation: AdvanceReservation) -> bool:
-    return bool(_BEGUN & set(reservation.state))
 
 
 def _job_id(job: BatchJob) -> str:

@@ -16,8 +16,7 @@ from typing import Final
 
 from ramp.batch.commands import Runner, ask, own_account
 from ramp.batch.inspecting import Remark
-from ramp.batch.slurm.finding import CONF_VARIABLE
-from ramp.batch.slurm.partition import partition_question
+from ramp.batch.slurm.partition import CONF_VARIABLE, default_partition, partition_question
 from ramp.batch.slurm.system import AS_OF, settings_question
 from ramp.batch.slurm.times import instant_of
 from ramp.errors import BatchSystemError
@@ -40,7 +39,7 @@ def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runne
     Args:
         resource: the resource's name.
         wrapper: the command that changes reservations; empty if the agent changes them itself.
-        partition: that is for sale.
+        partition: that is for sale; empty for the default one.
         run: runs commands of the plug-in's cluster.
         now: the present.
     """
@@ -83,6 +82,7 @@ def _cluster_of(config: Mapping[str, str]) -> str:
 
 def _partition(resource: str, name: str, run: Runner) -> Remark:
     try:
+        name = name or default_partition(run)
         limits, _ = ask(partition_question(name, 1), run)
     except BatchSystemError as error:
         return Remark("partition", resource, error.reason, "correct the option partition")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ramp.batch.commands import Question, ask, own_account
-from ramp.batch.slurm.finding import cluster_variables
+from ramp.batch.slurm.partition import cluster_variables
 from ramp.batch.slurm.plugin import ClusterOptions, open_partition
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.slurm.times import instant_of

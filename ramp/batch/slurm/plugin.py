@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
 
-from ramp.batch.commands import CommandRunner, check_installed, market_account
+from ramp.batch.commands import CommandRunner, ask, check_installed, market_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.batch.machine import SNAPSHOT_AGE_S
@@ -17,11 +17,10 @@ from ramp.batch.node_lists import expand
 from ramp.batch.places import open_torus
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import conditions
-from ramp.batch.slurm.finding import CONF_VARIABLE, default_partition, found_conf, static_terms
-from ramp.batch.slurm.partition import ALL, Choice
-from ramp.batch.slurm.system import SlurmSystem, check_cluster, node_shortage
+from ramp.batch.slurm.partition import ALL, CONF_VARIABLE, Choice, default_partition, found_conf, static_terms
+from ramp.batch.slurm.system import SlurmSystem, settings_question
 from ramp.batch.slurm.topology import placed_options
-from ramp.errors import BatchSystemError, ConfigurationError
+from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant
 from ramp.options import Bounds, Wanted, read_options, takes
 from ramp.plugins.interface import PluginSettings
@@ -136,7 +135,9 @@ def open_system(settings: PluginSettings, options: SlurmOptions) -> SlurmSystem:
     """
     user = market_account(options.market_user, settings.resource)
     system = open_partition(settings, options, user, options.wrapper, options.choice)
-    if wrong := check_cluster(system.run):
+    select = ask(settings_question(), system.run).get("SelectType", "")
+    if select not in {"select/cons_tres", "select/cons_res"}:
+        wrong = f"SelectType is {select or 'unknown'}; reservations of cores need select/cons_tres"
         raise ConfigurationError(wrong, key=settings.resource)
     return system
 
@@ -160,9 +161,19 @@ def open_partition(
     except ConfigurationError as error:
         raise ConfigurationError(error.reason, key=f"{settings.resource}.{error.key or 'conf'}") from error
     system = SlurmSystem(run, options.partition or default_partition(run), market_user, wrapper, choice)
-    wrong = node_shortage(system.nodes(), settings.cores, settings.cores_per_node, system.partition)
-    if wrong:
-        raise ConfigurationError(wrong, key=settings.resource)
+    nodes, partition = system.nodes().nodes, system.partition
+    all_cores, largest = sum(node.cores for node in nodes), max(node.cores for node in nodes)
+    if settings.cores != all_cores:
+        raise ConfigurationError(
+            f"cores is {settings.cores}; partition {partition} has {all_cores} cores on {len(nodes)} nodes",
+            key=settings.resource,
+        )
+    if settings.cores_per_node > largest:
+        raise ConfigurationError(
+            f"cores_per_node is {settings.cores_per_node}; the largest node of partition {partition} has {largest} "
+            "cores",
+            key=settings.resource,
+        )
     return system
 
 
@@ -185,9 +196,4 @@ def read(settings: PluginSettings) -> Comparing:
 def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
     """See `ramp.batch.inspecting.Inspection`."""
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    run = runner_of(options)
-    try:
-        partition = options.partition or default_partition(run)
-    except BatchSystemError as error:
-        return [Remark("cluster", settings.resource, error.reason, "start slurmctld, or name a partition")]
-    return conditions(settings.resource, options.wrapper, partition, run, now)
+    return conditions(settings.resource, options.wrapper, options.partition, runner_of(options), now)

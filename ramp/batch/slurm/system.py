@@ -21,7 +21,6 @@ from ramp.batch.system import (
     NO_LIMITS,
     BatchSystem,
     Limits,
-    Node,
     Parts,
     SystemReservation,
     SystemSnapshot,
@@ -333,18 +332,6 @@ class SlurmSystem(BatchSystem):
         ask(Question((*self._wrapper, command, *arguments), str), self.run)
 
 
-def check_cluster(run: Runner) -> str:
-    """Say why this plug-in cannot use a cluster; empty if it can.
-
-    Raises:
-        BatchSystemError: it cannot be asked.
-    """
-    select = ask(settings_question(), run).get("SelectType", "")
-    if select not in {"select/cons_tres", "select/cons_res"}:
-        return f"SelectType is {select or 'unknown'}; reservations of cores need select/cons_tres"
-    return ""
-
-
 def settings_question(wrapper: Sequence[str] = ()) -> Question[Mapping[str, str]]:
     """Ask for the cluster's settings by their names, and for its clock; through a wrapper if one is given."""
     return Question((*wrapper, "scontrol", "show", "config"), _settings)
@@ -361,22 +348,3 @@ def _settings(text: str) -> dict[str, str]:
     if not found:
         raise command_error(("scontrol", "show", "config"), "unreadable output: no settings")
     return found
-
-
-def node_shortage(listed: NodeList, cores: int, cores_per_node: int, partition: str) -> str:
-    """Say how nodes differ from the configuration's static terms; empty if they do not.
-
-    Args:
-        listed: the partition's nodes.
-        cores: the machine's configured cores.
-        cores_per_node: the configured cores of a node.
-        partition: its name, for the message.
-    """
-    found: tuple[Node, ...] = listed.nodes
-    all_cores = sum(node.cores for node in found)
-    if cores != all_cores:
-        return f"cores is {cores}; partition {partition} has {all_cores} cores on {len(found)} nodes"
-    largest = max(node.cores for node in found)
-    if cores_per_node > largest:
-        return f"cores_per_node is {cores_per_node}; the largest node of partition {partition} has {largest} cores"
-    return ""

@@ -111,19 +111,16 @@ class QueueBoundMachine(BookedMachine):
         """Make the system hold exactly one job of the entry's name."""
         del now
         if self._one(entry) is None:
-            assert entry.slot is not None
             length = entry.slot.end - entry.slot.start
-            script = self._script_for(entry, -(-length // SECOND))
+            length_s = -(-length // SECOND)
+            script = self._script.replace("{seconds}", str(length_s))
+            if self._acting is not None and entry.account:
+                script = queue_script(self._acting.shell_folder(entry.account), entry.key, length_s)
             self.queue.submit(
                 WantedJob(entry.name, unit.cores, length, unit.not_before, script, entry.account, unit.gres)
             )
             if self._one(entry) is None:
                 raise BatchSystemError(f"the job {entry.name} was submitted and is not in the queue")
-
-    def _script_for(self, entry: Entry, length_s: int) -> str:
-        if self._acting is None or not entry.account:
-            return self._script.replace("{seconds}", str(length_s))
-        return queue_script(self._acting.shell_folder(entry.account), entry.key, length_s)
 
     def _one(self, entry: Entry) -> OwnJob | None:
         """Return the entry's job; of several, as after a late order, delete all but the first."""
@@ -191,7 +188,7 @@ class QueueBoundMachine(BookedMachine):
     # -- common --------------------------------------------------------------------------------------------------
 
     def _bought(self, now: Instant) -> int:
-        return sum(each.slot.cores for each in self.book.live(now) if each.slot is not None)
+        return sum(each.slot.cores for each in self.book.live(now))
 
     def _taken(self, cores: int, now: Instant) -> str:
         """Say why no further job may join the queue; empty if one may."""

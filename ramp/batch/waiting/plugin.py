@@ -175,7 +175,7 @@ def disagreements(
             says, do = _wrong(entry, found.get(name, ()))
             if says:
                 kind = "sold" if entry.firm else "held"
-                differs(f"{name} is {kind}, its latest start {_start(entry)}, and {queue} {says}", do)
+                differs(f"{name} is {kind}, its latest start {iso(entry.slot.start)}, and {queue} {says}", do)
     do = "restore the book from a backup: the agent no longer tracks this job"
     return (*remarks, *of_book(resource, list(live.values()), promises, now, do))
 
@@ -192,8 +192,3 @@ def _wrong(entry: Entry, jobs: Sequence[OwnJob]) -> tuple[str, str]:
         do = "it was not bought: hold it again, or let its hold expire, and the agent deletes it"
         return f"has released its job {job.job_id}", do
     return "", ""
-
-
-def _start(entry: Entry) -> str:
-    assert entry.slot is not None
-    return iso(entry.slot.start)

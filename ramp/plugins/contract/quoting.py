@@ -20,7 +20,6 @@ from ramp.plugins.contract.subject import (
     demand,
     fill,
     held,
-    hour_at,
     instant_of,
     refused,
     same,
@@ -152,7 +151,7 @@ def holds_count_in_every_quote(subject: Subject, machine: AskedPlugin) -> None:
     if refusal.nearest:
         later = instant_of("quote", refusal.nearest)
         demand(later > subject.start, f"quote: nearest {refusal.nearest} is not after the window that is taken")
-        nearest = slot_for(machine, hour_at(subject, later, 1), subject.now)
+        nearest = slot_for(machine, subject.unit(1, after=later - subject.start), subject.now)
         demand(nearest.start == later, f"quote: the slot begins at {nearest.start}, not at the nearest {later}")
     for key in keys:
         machine.release(key, subject.now)

@@ -203,13 +203,11 @@ class Subject:
         """Return a number of cores of which `PARTS` times as many are free together from `start` on for `RUN`."""
         return self._found()[1]
 
-    def unit(
-        self, cores: int | None = None, *, after: Duration = 0, slack: Duration = 0, run: Duration = RUN
-    ) -> RequestUnit:
+    def unit(self, cores: int | None = None, *, after: Duration = 0, slack: Duration = 0) -> RequestUnit:
         """Request cores (by default a portion) from `after` the start of the tried window on, with slack at the end."""
         start = self.start + after
         wanted = TotalCores(self.portion if cores is None else cores)
-        return RequestUnit(NUMBER, PRICE, start + run + slack, wanted, not_before=start, wall_time=run)
+        return RequestUnit(NUMBER, PRICE, start + RUN + slack, wanted, not_before=start, wall_time=RUN)
 
     def _found(self) -> tuple[Instant, int]:
         if self._window is None:
@@ -331,8 +329,3 @@ def fill(machine: AskedPlugin, subject: Subject, until: Instant, now: Instant) -
     if not machine.held:
         raise NotChecked("the cores that were free are not free any more")
     return keys
-
-
-def hour_at(subject: Subject, start: Instant, cores: int) -> RequestUnit:
-    """Return a request for an hour that begins exactly at an instant."""
-    return subject.unit(cores, after=start - subject.start, run=HOUR)

@@ -35,6 +35,10 @@ class AccountToken:
     ends_at: Instant
 
 
+Account = str | AccountToken | None
+"""An account of a server: its password, the only valid token for registering it, or None if it is closed."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccountInvitation:
     """An invitation to register at a server, from its owner.

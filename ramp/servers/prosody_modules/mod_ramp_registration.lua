@@ -1,5 +1,5 @@
 -- Registration of accounts by their owners with tokens of the market's keeper (XEP-0445 before XEP-0077). There is no
--- registration without a token. The rules are those of the embedded server (ramp/servers/embedded_registration.py). A token
+-- registration without a token. The rules are those of the embedded server (ramp/servers/accounts.py). A token
 -- is valid for one name, once, until it expires. Only digests of tokens are stored. An account exists as long as its token is
 -- the current one for its name. (mod_invites_register does not bind a token to a name.)
 --     prosodyctl --config FILE mod_ramp_registration DOMAIN < accounts.json

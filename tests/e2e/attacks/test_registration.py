@@ -38,7 +38,7 @@ def promised(server):
 
     def give(name, ends_at=None):
         token = draw_token()
-        server.ensure_tokens({name: AccountToken(token_digest(token), until() if ends_at is None else ends_at)})
+        server.ensure_accounts({name: AccountToken(token_digest(token), until() if ends_at is None else ends_at)})
         return token
 
     return give
@@ -99,7 +99,7 @@ async def test_tokens_that_are_none_any_more(server, promised, entrance):
     replaced = promised("eva")
     current = promised("eva")
     withdrawn = promised("fay")
-    server.ensure_tokens({"fay": None})
+    server.ensure_accounts({"fay": None})
     used = promised("gus")
     await registers(entrance, used, "gus", "his own")
     for token in (
@@ -126,7 +126,7 @@ async def test_a_token_that_is_withdrawn_in_between_registers_nothing(server, pr
     token = promised("ida")
     client = await entrance()
     assert await client.show(token) == "result"
-    server.ensure_tokens({"ida": None})
+    server.ensure_accounts({"ida": None})
     assert not await client.register("ida", "chosen")
     assert await logs_in(server, "ida", "chosen") is None
 

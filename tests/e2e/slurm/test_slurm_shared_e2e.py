@@ -12,7 +12,7 @@ from ramp.batch.commands import CommandRunner
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
 from ramp.batch.slurm.emulated import EmulatedCluster
-from ramp.batch.slurm.finding import CONF_VARIABLE, static_terms
+from ramp.batch.slurm.partition import CONF_VARIABLE, static_terms
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import PluginError
 from ramp.launching.worker import slurm_memory

@@ -28,7 +28,7 @@ from ramp.runtime.configuration.values import QuotaConfig
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 from ramp.xmpp import wire
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from tests.tiny_market import tiny_market
 
 CONFIG = '[market]\ndomain = "localhost"\n\n' + tiny_market({"alice": 1_000_000})

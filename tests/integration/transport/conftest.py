@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ramp.servers.embedded import EmbeddedServer
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import TransportSettings
 from tests.integration.transport.transport_party import PATIENT, Party
 
 

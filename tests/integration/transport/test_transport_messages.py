@@ -14,8 +14,7 @@ from ramp.model.acl import EncodedMessage
 from ramp.runtime.configuration.values import QuotaConfig
 from ramp.xmpp import wire
 from ramp.xmpp.behaviour import Courier, CyclicBehaviour
-from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import LinkPolicy, TransportSettings
 from ramp.xmpp.transport import MarketAgent
 from tests.integration.transport.transport_party import CFP, PATIENT, Party
 from tests.waiting import LIMIT_S, soon

@@ -4,8 +4,7 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
-from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.settings import TransportSettings
+from ramp.xmpp.link import LinkPolicy, TransportSettings
 from ramp.xmpp.transport import MarketAgent
 from tests.waiting import LIMIT_S
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.commands import Completed
-from ramp.batch.slurm import finding
-from ramp.batch.slurm.finding import default_partition, found_conf, static_terms
+from ramp.batch.slurm import partition
+from ramp.batch.slurm.partition import default_partition, found_conf, static_terms
 from ramp.batch.slurm.plugin import SlurmOptions
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.runtime.configuration.file import load_config
@@ -73,7 +73,7 @@ def test_without_a_default_partition_the_others_are_named() -> None:
 def test_where_slurm_conf_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "slurm.conf"
     monkeypatch.delenv("SLURM_CONF", raising=False)
-    monkeypatch.setattr(finding, "USUAL_CONFS", (str(path),))
+    monkeypatch.setattr(partition, "USUAL_CONFS", (str(path),))
     with pytest.raises(ConfigurationError, match="set SLURM_CONF in the environment or the option conf"):
         found_conf("")
     path.touch()

@@ -8,7 +8,7 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import AccountLine, Accounts
+from ramp.servers.accounts import Accounts, take_accounts
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.prosody import ProsodyServer
 
@@ -16,7 +16,7 @@ from ramp.servers.prosody import ProsodyServer
 @pytest.fixture
 def accounts(tmp_path):
     accounts = Accounts("localhost", tmp_path / "registered.json")
-    accounts.add({"bank": "secret", "alice": "other"})
+    accounts.give({"bank": "secret", "alice": "other"})
     return accounts
 
 
@@ -63,8 +63,8 @@ def test_a_launcher_makes_no_account_of_a_bad_name(kind, tmp_path):
     with pytest.raises(ConfigurationError, match="invalid account name"):
         server.ensure_accounts({"bank": "chosen", "BANK": "chosen"})
     with pytest.raises(ConfigurationError, match="invalid account name"):
-        server.ensure_tokens({"bank": None, "bank@localhost/evil": None})
-    assert server.accounts == server.tokens == {}
+        server.ensure_accounts({"bank": None, "bank@localhost/evil": None})
+    assert server.accounts == {}
 
 
 def test_passwords_are_not_kept(accounts):
@@ -72,7 +72,7 @@ def test_passwords_are_not_kept(accounts):
 
 
 def test_what_is_given_again_counts(accounts):
-    accounts.add({"bank": "new"})
+    accounts.give({"bank": "new"})
     assert accounts.log_in("PLAIN", plain("bank")) is None
     assert accounts.log_in("PLAIN", plain("bank", "new")) == "bank"
 
@@ -81,8 +81,7 @@ def take(accounts, *lines):
     """Give lines of accounts as the launcher does, and return the answers."""
 
     async def taken(channel):
-        line = AccountLine(accounts, channel)
-        await line.watch(await line.open())
+        await (await take_accounts(accounts, channel))
 
     own, child = socket.socketpair()
     with own:
@@ -123,7 +122,7 @@ def test_of_a_name_the_last_word_holds(accounts):
     """A token closes an account that was given, a password one that was registered; who is inside is sent away."""
     closed = []
     accounts.closed = closed.append
-    accounts.give_tokens({"alice": AccountToken(token_digest("t"), 1000)})
+    accounts.give({"alice": AccountToken(token_digest("t"), 1000)})
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None
     assert not accounts.exists("alice")
     assert accounts.register("alice", "t", "her own")
@@ -131,7 +130,7 @@ def test_of_a_name_the_last_word_holds(accounts):
     assert accounts.log_in("PLAIN", plain("alice", "her own")) == "alice"
     assert accounts.log_in("PLAIN", plain("alice", "other")) is None
     assert closed == ["alice"]
-    accounts.add({"alice": "given"})
+    accounts.give({"alice": "given"})
     assert accounts.log_in("PLAIN", plain("alice", "her own")) is None
     assert accounts.log_in("PLAIN", plain("alice", "given")) == "alice"
     assert closed == ["alice", "alice"]

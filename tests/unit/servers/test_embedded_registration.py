@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import Accounts
-from ramp.servers.embedded_registration import REFUSALS_MAX, Registration
+from ramp.servers.accounts import REFUSALS_MAX, Accounts, Registration
 
 END = 1_000_000
 STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
@@ -15,7 +14,7 @@ STANZAS = "{urn:ietf:params:xml:ns:xmpp-stanzas}"
 @pytest.fixture
 def accounts(tmp_path):
     accounts = Accounts("localhost", tmp_path / "registered.json")
-    accounts.give_tokens({"dora": AccountToken(token_digest("good"), END)})
+    accounts.give({"dora": AccountToken(token_digest("good"), END)})
     return accounts
 
 
@@ -130,7 +129,7 @@ def test_of_two_with_the_same_token_the_first_registers(client, accounts):
 
 def test_one_that_is_taken_back_in_between_is_refused(client, accounts):
     asks(client, preauth("good"))
-    accounts.give_tokens({"dora": None})
+    accounts.give({"dora": None})
     assert asks(client, query())[0] == "conflict"
     assert not accounts.exists("dora")
 

@@ -25,7 +25,7 @@ def accounts(path):
 def again(path, **tokens):
     """The accounts after a restart of the server, with what its launcher gives it then."""
     accounts = Accounts("localhost", path)
-    accounts.give_tokens({name: AccountToken(token_digest(token), END) for name, token in tokens.items()})
+    accounts.give({name: AccountToken(token_digest(token), END) for name, token in tokens.items()})
     return accounts
 
 
@@ -98,13 +98,13 @@ def test_equal_passwords_have_unequal_digests(accounts, path):
 
 def test_an_account_lives_as_long_as_its_token_is_the_one_given(accounts, path):
     accounts.register("dora", "good", "hers")
-    accounts.give_tokens({"dora": AccountToken(token_digest("good"), 0)})  # it has ended, and the account stays
+    accounts.give({"dora": AccountToken(token_digest("good"), 0)})  # it has ended, and the account stays
     assert accounts.is_password_of("dora", "hers")
-    accounts.give_tokens({"dora": AccountToken(token_digest("newer"), END)})
+    accounts.give({"dora": AccountToken(token_digest("newer"), END)})
     assert not accounts.exists("dora")
     assert not accounts.is_password_of("dora", "hers")
     assert accounts.register("dora", "newer", "again")
-    accounts.give_tokens({"dora": None})
+    accounts.give({"dora": None})
     assert not accounts.exists("dora")
     assert accounts.name_for("newer", 0) is None
     assert not again(path, dora="newer").exists("dora")

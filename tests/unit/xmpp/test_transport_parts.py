@@ -2,43 +2,47 @@
 
 import asyncio
 import ssl
+from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.servers import certificate
-from ramp.xmpp import stream
-from ramp.xmpp import transport as outboxes
-from ramp.xmpp.link import LinkPolicy
-from ramp.xmpp.transport import Outbox
+from ramp.xmpp import stream, transport
+from ramp.xmpp.link import LinkPolicy, TransportSettings
 
 
-def drained(outbox):
-    return list(iter(outbox.take, None))
+@pytest.mark.parametrize(
+    ("stanzas", "kept"),
+    [
+        ([], []),
+        (["a", "b", "c"], ["a", "b", "c"]),
+        (["a", "b", "c", "d", "e"], ["c", "d", "e"]),
+        (["a" * 6, "b" * 4], ["a" * 6, "b" * 4]),
+        (["a" * 6, "b" * 6], ["b" * 6]),
+        (["a", "b" * 60], ["b" * 60]),
+    ],
+)
+def test_an_outbox_gives_up_the_oldest_and_keeps_one_that_is_larger_than_all(monkeypatch, stanzas, kept):
+    monkeypatch.setattr(transport, "OUTBOX_MESSAGES_MAX", 3)
+    monkeypatch.setattr(transport, "OUTBOX_BYTES_MAX", 10)
+    outbox = deque(stanzas)
+    assert transport.drop_oldest(outbox) == len(stanzas) - len(kept)
+    assert list(outbox) == kept
 
 
-def test_outbox_keeps_order_and_gives_up_the_oldest(monkeypatch):
-    monkeypatch.setattr(outboxes, "OUTBOX_MESSAGES_MAX", 3)
-    outbox = Outbox()
-    assert [outbox.put(text) for text in "abcde"] == [0, 0, 0, 1, 1]
-    assert drained(outbox) == ["c", "d", "e"]
+async def test_what_is_sent_again_comes_before_the_rest():
+    class Silent(transport.MarketAgent):
+        async def on_message(self, message):
+            raise NotImplementedError
 
-
-def test_outbox_puts_what_is_sent_again_before_the_rest():
-    outbox = Outbox()
-    outbox.put("new")
-    outbox.put_first(["first", "second"])
-    assert drained(outbox) == ["first", "second", "new"]
-
-
-def test_outbox_counts_characters_and_keeps_one_that_is_larger_than_all(monkeypatch):
-    monkeypatch.setattr(outboxes, "OUTBOX_BYTES_MAX", 10)
-    outbox = Outbox()
-    assert outbox.put("a" * 6) == 0
-    assert outbox.put("b" * 6) == 1
-    assert outbox.put("c" * 60) == 1
-    assert drained(outbox) == ["c" * 60]
-    assert outbox.put("d" * 10) == 0
+    sent = []
+    agent = Silent("a@localhost", "secret", TransportSettings(servers=(("localhost", 1),)))
+    agent.client = SimpleNamespace(send_text=sent.append, send_presence=lambda: None)
+    agent._outbox.append("new")
+    agent._came_up(False, ["first", "second"])
+    assert sent == ["first", "second", "new"]
 
 
 def test_back_off_grows_to_its_cap_with_jitter_around_it():
