@@ -245,10 +245,9 @@ class Participant(ParticipantAnswers):
 
     def _look_up_later(self, now: Instant) -> list[fx.Effect]:
         """Look the slot up after a pause that grows with every doubtful answer."""
-        if self._retry.due is None and self._doubt is None:
-            self._retry.begin(now)
-        elif self._retry.due is None:
-            self._retry.again(now)
+        if self._retry.due is None:
+            wait = self._retry.begin if self._doubt is None else self._retry.again
+            wait(now)
         return []
 
     def _look_up(self) -> list[fx.Effect]:
