@@ -211,10 +211,12 @@ def test_both_together_end_an_agreement_while_its_slot_runs_and_the_keeper_finds
 
 def test_the_words_on_which_money_moves_are_kept(bank: Any) -> None:
     paid(bank)
+    bank.order(bank.line(2), order_id="o2")
+    withdraw(bank, order_id="o2")
     bank.hear("alice", c.ChangeWithdrawal("a1", 1), 30)
     bank.hear("keeper", c.DepositOrder("d9", "alice", 5, "for tests"), 30)
-    kept = [each for name in ("o1", "a1", "d9") for each in bank.ledger.evidence(name)]
-    assert [each.kind for each in kept if each.text] == ["order", "agreement", "change", "deposit"]
+    kept = [each for name in ("o1", "a1", "o2", "d9") for each in bank.ledger.evidence(name)]
+    assert [each.kind for each in kept if each.text] == ["order", "agreement", "change", "order", "void", "deposit"]
     assert bank.ledger.transfer("d9", c.TransferKind.DEPOSIT).memo == "for tests"
 
 
