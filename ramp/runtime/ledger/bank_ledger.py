@@ -68,7 +68,7 @@ class BankLedger:
                 return said.OrderStands(call_id, self._at(order, now))
             case fx.CountersignLine(call_id, agreement_id, starts_at, evidence):
                 order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)
-                return said.OrderStands(call_id, self._at(order, now), ended(ledger.changes(agreement_id)))
+                return said.OrderStands(call_id, self._at(order, now))
             case fx.LookUpAgreement(call_id, agreement_id):
                 found = ledger.order_of(agreement_id)
                 order_now = None if found is None else self._at(found, now)

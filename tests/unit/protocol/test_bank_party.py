@@ -204,8 +204,20 @@ def test_a_refund_is_for_the_two_who_paid(
 def test_both_together_end_an_agreement_while_its_slot_runs_and_the_keeper_finds_it_ended(bank: Any) -> None:
     effects = bank.cancellation(paid(bank), ("alice", "res1"), "res1", HOUR + MINUTE, reason="")
     effects += bank.hear("keeper", c.RefundOrder("a1", "the machine was down"), 2 * HOUR)
-    assert [(each.number, each.refund) for each in contents(effects)] == [(0, COST)] * 5
+    effects += bank.hear("alice", c.PaymentQuery("a1"), 2 * HOUR)
+    assert [(each.number, each.refund) for each in contents(effects)] == [(0, COST)] * 6
     assert bank.ledger.transfer("a1", c.TransferKind.REFUND).memo == ""
+
+
+def test_the_words_on_which_money_moves_are_kept(bank: Any) -> None:
+    paid(bank)
+    bank.order(bank.line(2), order_id="o2")
+    withdraw(bank, order_id="o2")
+    bank.hear("alice", c.ChangeWithdrawal("a1", 1), 30)
+    bank.hear("keeper", c.DepositOrder("d9", "alice", 5, "for tests"), 30)
+    kept = [each for name in ("o1", "a1", "o2", "d9") for each in bank.ledger.evidence(name)]
+    assert [each.kind for each in kept if each.text] == ["order", "agreement", "change", "order", "void", "deposit"]
+    assert bank.ledger.transfer("d9", c.TransferKind.DEPOSIT).memo == "for tests"
 
 
 def test_the_refund_after_a_failure_has_its_code_for_a_missing_reason_and_its_document(bank: Any) -> None:
@@ -258,7 +270,7 @@ def test_the_overview_has_all_trades_and_accounts(bank: Any) -> None:
     (page,) = contents(bank.hear("keeper", c.OverviewQuery("q"), 31))
     assert page.next_after > 0
     (second,) = contents(bank.hear("keeper", c.OverviewQuery("q", after=page.next_after), 31))
-    assert (len(second.trades), second.accounts) == (250, ())
+    assert (len({*page.trades, *second.trades}), second.accounts) == (500, ())
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------

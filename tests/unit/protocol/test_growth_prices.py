@@ -242,11 +242,6 @@ def test_a_strategy_that_names_no_price(desk: Desk, price: PriceRefusal, detail:
     assert desk.priced(50) == []  # it is told once
 
 
-def test_answers_to_nothing_change_nothing(desk: Desk) -> None:
-    assert (desk.quoted(free(16)), desk.priced(50)) == ([], [])
-    assert desk.standing() is None
-
-
 def test_the_oldest_call_goes_when_too_many_wait(desk: Desk) -> None:
     desk.call(CALL)
     (waiting,) = desk.prices.pending.values()

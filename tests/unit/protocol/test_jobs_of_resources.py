@@ -193,6 +193,13 @@ def test_a_cancelled_job_ends_also_after_a_restart() -> None:
     assert asked(one.hears(cancellation, 2 * MINUTE)) == []
 
 
+def test_all_jobs_of_a_slot_are_looked_up_after_a_restart_and_cancelled_when_it_is_lost(seller: JobSeller) -> None:
+    for job_id in ("job-1", "job-2"):
+        seller.hears(replace(ORDER, job_id=job_id))
+    assert asked(seller.restart(MINUTE)) == [fx.LookUpJob] * 2
+    assert asked(seller.told(ev.SlotsTended((("offer-res-1", "it burns"),)), HOUR)) == [fx.CancelJob] * 2
+
+
 def test_output_is_passed_on_piece_by_piece(seller: JobSeller) -> None:
     seller.hears(ORDER)
     (read,) = seller.hears(c.JobOutputQuery("job-1", "a1", "stdout", 3), 1)

@@ -2,17 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ramp.errors import EffectFailed, LedgerUnavailable, PluginError, RemoteProtocolError, SealInvalid, StorageFailed
-from ramp.ledger.contract_change import Grounds
 from ramp.ledger.entry import AccountKind
 from ramp.model import contents as c
 from ramp.model.acl import OFFERS, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, ContractChange, Signed
+from ramp.model.agreement import Agreement, Signed
 from ramp.model.contents import HoldCancelled as Cancelled
 from ramp.model.instant import HOUR
 from ramp.model.offer import Offer, Refusal, RefusalCode
@@ -240,27 +238,6 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
     assert (found.order.state, found.order.code) == (c.OrderState.VOIDED, "expired")
-
-
-def test_a_resources_failure_counts_for_its_own_buyer_only() -> None:
-    accounts = Accounts()
-    accounts.reserve()
-    failure = ContractChange("a-o1", 0, "", "mallory", "res", "bank", 10, code=RefusalCode.SLOT_TAKEN)
-    refused = accounts.books.answer(fx.PostChange("c", "a-o1", failure, Grounds.SELLER, ""), 20)
-    assert (type(refused), refused.code) == (said.LedgerRefused, "unknown_agreement")
-    assert accounts.ledger.balance("alice").reserved == 1_000
-    for _ in range(2):
-        answer = accounts.books.answer(
-            fx.PostChange("c", "a-o1", replace(failure, user="alice"), Grounds.SELLER, ""), 20
-        )
-        assert (answer.order.state, answer.change.code) == (c.OrderState.VOIDED, "resource_failed")
-
-
-def test_the_word_on_which_a_change_rests_is_kept_with_it() -> None:
-    accounts = Accounts()
-    accounts.reserve()
-    accounts.books.answer(fx.VoidOrder("c", "o1", "alice", 100, "withdrawn", "no", "sealed void"), 20)
-    assert [each.text for each in accounts.ledger.evidence("o1")] == ["sealed order", "sealed void"]
 
 
 def test_a_nonce_outlives_every_moment_at_which_its_query_is_taken() -> None:
