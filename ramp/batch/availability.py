@@ -34,14 +34,6 @@ class Taking:
     market: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Where a request fits first: the start of the slot and the cores of each node."""
-
-    start: Instant
-    parts: Parts
-
-
 def takings_of(snapshot: SystemSnapshot, own_names: frozenset[str], *, spare_planned: bool) -> list[Taking]:
     """Return the cores that the system's own jobs and reservations take.
 
@@ -143,8 +135,8 @@ class Availability:
         *,
         now: Instant,
         choose: Callable[[Mapping[str, int]], Parts] | None = None,
-    ) -> Fit | None:
-        """Return the earliest slot that begins in [earliest, latest], with its cores; None if no slot fits.
+    ) -> tuple[Instant, Parts] | None:
+        """Return start and cores of the earliest slot that begins in [earliest, latest]; None if no slot fits.
 
         Only `earliest` and the instants at which a taking ends or an hour of sale begins are tried: nothing gets better
         between two of them. A request for cores takes the emptiest nodes, to keep its tasks close together, and ends on
@@ -170,7 +162,7 @@ class Availability:
                 if market <= sellable:
                     parts = self._choose(cores, free) if choose is None else choose(self._named(free))
                     if parts and market + sum(count for _, count in parts) <= sellable + cores.total:
-                        return Fit(start, parts)
+                        return start, parts
         return None
 
     def whole_nodes(self, unit: RequestUnit, free: Mapping[str, int]) -> Parts:

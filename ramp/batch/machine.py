@@ -327,12 +327,12 @@ class BatchMachine(BookedMachine):
                 f"{unit.cores.total} of {self.capacity} cores are not free and for sale together for "
                 f"{seconds(duration):g} s between {iso(earliest)} and {iso_or_empty(unit.deadline)}"
             )
-            nearest = iso_or_empty(None if later is None else later.start)
+            nearest = iso_or_empty(None if later is None else later[0])
             return Refusal(unit.number, RefusalCode.CORES_TAKEN, nearest, detail)
-        end = fit.start + duration
-        cores = sum(count for _, count in fit.parts)
-        token = token_of(fit.parts)
-        return Slot(fit.start, end, cores, free.load(fit.start, end), placement_of(fit.parts), token)
+        start, parts = fit
+        end = start + duration
+        cores = sum(count for _, count in parts)
+        return Slot(start, end, cores, free.load(start, end), placement_of(parts), token_of(parts))
 
     def _wanted(
         self, account: str, key: str, unit: RequestUnit, slot: Slot, until: Instant, now: Instant

@@ -15,8 +15,7 @@ from ramp.batch.gridengine.plugin import CellOptions, environment_of
 from ramp.batch.gridengine.questions import QUEUES, moment
 from ramp.batch.gridengine.records import BatchJob
 from ramp.batch.gridengine.system import GridEngine
-from ramp.batch.waiting.as_account import CommandQueue, runner_of
-from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.job_queue import CommandQueue, OwnJob, Standing, WantedJob, runner_of
 from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.options import Bounds, read_options, takes

@@ -13,8 +13,7 @@ from ramp.batch.slurm.partition import cluster_variables
 from ramp.batch.slurm.plugin import ClusterOptions, open_partition
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.batch.slurm.times import instant_of
-from ramp.batch.waiting.as_account import CommandQueue, runner_of
-from ramp.batch.waiting.job_queue import OwnJob, Standing, WantedJob
+from ramp.batch.waiting.job_queue import CommandQueue, OwnJob, Standing, WantedJob, runner_of
 from ramp.errors import CommandFailed
 from ramp.model.instant import SECOND, to_datetime
 from ramp.model.request import Nodes

@@ -65,14 +65,15 @@ def test_the_first_fit_is_the_first_second_at_which_it_fits(
     latest = SECONDS
     right = next((s for s in range(first, latest + 1) if _fits(takings, wanted, s, length, sellable)), None)
     found = table.first_fit(wanted, length * SECOND, T + first * SECOND, T + latest * SECOND, now=T)
-    assert (None if found is None else (found.start - T) // SECOND) == right
+    assert (None if found is None else (found[0] - T) // SECOND) == right
     if found is not None:
         assert right is not None
-        assert sum(count for _, count in found.parts) == wanted.total
-        for name, count in found.parts:
+        start, parts = found
+        assert sum(count for _, count in parts) == wanted.total
+        for name, count in parts:
             node = next(each for each in NODES if each.name == name)
             assert all(_free(takings, node, s) >= count for s in range(right, right + length))
-        assert table.lacking(found.parts, found.start, found.start + length * SECOND) == ""
+        assert table.lacking(parts, start, start + length * SECOND) == ""
 
 
 @settings(max_examples=examples(100))
@@ -101,7 +102,7 @@ def test_notice_horizon_length_and_hours_are_kept() -> None:
 
     def fit(duration: int, earliest: int) -> int | None:
         found = table.first_fit(TotalCores(1), duration, monday + earliest, monday + 90 * HOUR, now=monday)
-        return None if found is None else (found.start - monday) // SECOND
+        return None if found is None else (found[0] - monday) // SECOND
 
     assert fit(HOUR, 0) == 18 * 3600
     assert fit(HOUR, 19 * HOUR) == 19 * 3600
@@ -110,7 +111,7 @@ def test_notice_horizon_length_and_hours_are_kept() -> None:
     assert fit(HOUR, 44 * HOUR) is None, "beyond the horizon"
     anytime = Availability(nodes, [], monday, ForSale(shortest_notice_s=600, longest_slot_h=3))
     found = anytime.first_fit(TotalCores(1), HOUR, monday, monday + HOUR, now=monday)
-    assert found.start == monday + 600 * SECOND
+    assert found[0] == monday + 600 * SECOND
     assert anytime.first_fit(TotalCores(1), 4 * HOUR, monday, monday + 9 * HOUR, now=monday) is None
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ramp.batch.commands import Completed
 from ramp.batch.finding import finding_variables
-from ramp.batch.waiting.as_account import AccountRunner, runner_of
+from ramp.batch.waiting.job_queue import AccountRunner, runner_of
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.launching import worker
 from ramp.launching.acting import Acting
