@@ -41,20 +41,18 @@ class Helper: ...
 """
 
 
-def test_only_schedulers_of_the_file_itself_are_offered(tmp_path: Path) -> None:
-    path = tmp_path / "big_first.py"
-    path.write_text(SCHEDULER_FILE)
+@pytest.mark.parametrize(
+    ("declared", "text", "names"), [(SCHEDULERS, SCHEDULER_FILE, "BigFirst"), (RULES, RULE_FILE, "Divides")]
+)
+def test_only_what_the_file_itself_declares_is_offered(declared, text, names, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
-        SCHEDULERS.find(f"{path}:Nobody")
-    assert caught.value.reason.endswith("has no 'Nobody': expected one of BigFirst")
+        declared.find(f"{path}:Nobody")
+    assert caught.value.reason.endswith(f"has no 'Nobody': expected one of {names}")
 
 
-def test_only_rules_of_the_file_itself_are_offered(tmp_path: Path) -> None:
-    path = tmp_path / "divides.py"
-    path.write_text(RULE_FILE)
-    with pytest.raises(ConfigurationError) as caught:
-        RULES.find(f"{path}:Nobody")
-    assert caught.value.reason.endswith("has no 'Nobody': expected one of Divides")
+def test_a_file_that_declares_nothing_says_so(tmp_path: Path) -> None:
     (tmp_path / "nothing.py").write_text("from ramp import AuctionRule\n")
     with pytest.raises(ConfigurationError, match="has no 'Nobody'; it defines no auction rule"):
         RULES.find(f"{tmp_path / 'nothing.py'}:Nobody")

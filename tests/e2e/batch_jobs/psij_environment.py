@@ -19,8 +19,8 @@ ACCOUNT = "nobody"
 """Whose jobs are run: not the tests' own, and there on every computer."""
 
 
-@contextmanager
-def public_python() -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def python() -> Iterator[Path]:
     """An interpreter that has what `make psij` has installed; that itself may lie in a folder that is not public."""
     packages = sorted(INSTALLED.glob("lib/python3*/site-packages"))
     if not packages or not (packages[0] / "psij").is_dir():
@@ -38,10 +38,10 @@ def public_python() -> Iterator[Path]:
         if target.parent.name != packages[0].parent.name:
             pytest.skip(f"PSI/J is installed for {packages[0].parent.name}, the system has {target.parent.name}")
         shutil.copytree(packages[0], target, dirs_exist_ok=True)
-        python = environment / "bin" / "python"
-        if not _runs(python):
-            pytest.skip(f"{ACCOUNT} cannot run {python}")
-        yield python
+        made_here = environment / "bin" / "python"
+        if not _runs(made_here):
+            pytest.skip(f"{ACCOUNT} cannot run {made_here}")
+        yield made_here
 
 
 def _runs(python: Path) -> bool:

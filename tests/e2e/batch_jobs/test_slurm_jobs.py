@@ -4,27 +4,21 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ramp.batch.slurm.emulated import EmulatedCluster
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
-from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, public_python
+from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for
 from tests.e2e.slurm.cluster_fixture import CORES, cleared, running_cluster, saved, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(900)]
+__all__ = ["python"]  # a fixture
 
 NODES = 4
 GPUS = "GresTypes=gpu\nNodeName=DEFAULT Gres=gpu:t4:2\n"
-
-
-@pytest.fixture(scope="module")
-def python() -> Iterator[Path]:
-    with public_python() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
