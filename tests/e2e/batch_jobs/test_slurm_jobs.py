@@ -56,9 +56,8 @@ def reserve(cluster: EmulatedCluster, after: int = 0, user: str = ACCOUNT) -> No
 
 
 def begin_now(cluster: EmulatedCluster, *jobs: str) -> None:
-    cluster.run("scontrol", "update", "ReservationName=ramp_r1", "StartTime=now")
-    for job in jobs:
-        cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    for each in ("ReservationName=ramp_r1", *(f"JobId={job}" for job in jobs)):
+        cluster.run("scontrol", "update", each, "StartTime=now")
 
 
 @pytest.mark.parametrize(("gres", "has"), [("gpu:t4:2", True), ("none", False)])

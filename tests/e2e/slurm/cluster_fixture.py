@@ -70,11 +70,9 @@ def market_of(cluster: EmulatedCluster, folder: Path) -> Path:
 
 def cleared(cluster: EmulatedCluster) -> EmulatedCluster:
     """The cluster as at its start: no jobs, no reservations, all nodes idle."""
-    controller = cluster.processes["slurmctld"]
-    if controller.poll() is None:
-        controller.send_signal(signal.SIGCONT)
-    else:  # the test that killed it has failed
+    if cluster.processes["slurmctld"].poll() is not None:  # the test that killed it has failed
         cluster.start_controller()
+    cluster.processes["slurmctld"].send_signal(signal.SIGCONT)
 
     def idle() -> bool:
         with contextlib.suppress(subprocess.CalledProcessError):
