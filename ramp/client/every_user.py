@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
 from typing import Final
@@ -24,7 +25,7 @@ FindMarket = Callable[[str], AsyncMarket]
 """Returns the market as a user, by local name; raises `RampError` if the user's agent is not there."""
 
 
-class EveryUser:
+class EveryUser(ABC):
     """Watches all users of a market; a subclass takes the events."""
 
     def __init__(self, find: FindMarket) -> None:
@@ -42,16 +43,14 @@ class EveryUser:
     async def end(self) -> None:
         """Stop watching; requests continue at the users' agents."""
         tasks = list(self._tasks.values())
-        self._tasks.clear()
-        for task in tasks:
-            task.cancel()
+        self.keep(())
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    @abstractmethod
     def take(self, user: str, event: Event) -> None:
         """Take an event of a user."""
-        raise NotImplementedError
 
-    async def catch_up(self, market: AsyncMarket) -> None:
+    async def catch_up(self, market: AsyncMarket) -> None:  # noqa: B027 (optional)
         """Read what happened to a user before a connection; a `RampError` leaves that to the next connection."""
 
     async def _follow(self, user: str) -> None:
