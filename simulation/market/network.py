@@ -30,26 +30,26 @@ class NetworkFaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Isolation:
-    """One party that cannot be reached for a while, as when its line is cut.
+class FaultWindow:
+    """When one party cannot be reached, cannot write, or is down.
 
     Attributes:
         name: the party.
         since: first instant, or time after the run's start in a plan.
-        until: first instant at which it is reached again.
+        until: first instant at which all is well again.
     """
 
     name: str
     since: Instant
     until: Instant
 
-    def after(self, start: Instant) -> Isolation:
-        """Return the same isolation in virtual time."""
-        return Isolation(self.name, start + self.since, start + self.until)
+    def after(self, start: Instant) -> FaultWindow:
+        """Return the same in virtual time."""
+        return FaultWindow(self.name, start + self.since, start + self.until)
 
-    def cuts(self, message: Message, now: Instant) -> bool:
-        """Return whether a message sent now is lost."""
-        return self.since <= now < self.until and self.name in (message.sender, message.receiver)
+    def strikes(self, names: Sequence[str], now: Instant) -> bool:
+        """Return whether one of these parties is struck now."""
+        return self.since <= now < self.until and self.name in names
 
 
 HEALTHY = NetworkFaults()
@@ -77,7 +77,7 @@ class Network:
         faults: NetworkFaults,
         healed_at: Instant,
         random: Random,
-        isolations: Sequence[Isolation] = (),
+        isolations: Sequence[FaultWindow] = (),
     ) -> None:
         self._faults = faults
         self._healed_at = healed_at
@@ -86,16 +86,16 @@ class Network:
         self.steady = (faults.delay_floor,) if faults == HEALTHY and not isolations else None
         self.lost = 0
 
-    def cut(self, isolation: Isolation) -> None:
+    def cut(self, isolation: FaultWindow) -> None:
         """Cut one more line for a while, in virtual time; no isolation lasts beyond the healing."""
         until = min(isolation.until, self._healed_at)
-        self._isolations = (*self._isolations, Isolation(isolation.name, isolation.since, until))
+        self._isolations = (*self._isolations, FaultWindow(isolation.name, isolation.since, until))
         self.steady = None
 
     def route(self, message: Message, now: Instant) -> tuple[Duration, ...]:
         """Take one message: the delays of the copies that will arrive, none where it is lost."""
         faults = self._faults if now < self._healed_at else HEALTHY
-        isolated = any(each.cuts(message, now) for each in self._isolations)
+        isolated = any(each.strikes((message.sender, message.receiver), now) for each in self._isolations)
         if isolated or (faults.loss and self._random.random() < faults.loss):
             self.lost += 1
             return ()

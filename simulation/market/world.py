@@ -28,12 +28,12 @@ from ramp.runtime.host import Host, Ports
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
 from simulation.market.book import Book
-from simulation.market.faults.breakdowns import Aim, Blow, Breakdowns, WatchedJournal, WatchedLedger
+from simulation.market.faults.breakdowns import Blow, Breakdowns, WatchedJournal, WatchedLedger
 from simulation.market.faults.happenings import ClockSet, Delivery, Given, GuestStep, Happening, Outage, Restart, Tick
 from simulation.market.faults.late_guests import Fate, LateGuests, Surroundings
 from simulation.market.faults.plan import NO_FAULTS, FaultPlan
 from simulation.market.market_view import Checker, MarketView
-from simulation.market.network import Isolation, Network
+from simulation.market.network import Network
 from simulation.market.observing import NewInterceptor, Observer, Said, Script
 from simulation.market.party_clock import RIGHT, PartyClock
 from simulation.market.random_streams import stream
@@ -110,8 +110,8 @@ class World(MarketView):
         self._has_effects_followed = bool(
             script is not None or faults.aims or faults.crash or _taking(Observer.carried_out, (self._observer,))
         )
-        self._crash_random = stream(seed, "crash")
-        self._breakdowns = Breakdowns(faults.aims, faults.disks, stream(seed, "breakdowns"), START, self.healed_at)
+        away = {Blow.CUT_BANK: BANK, Blow.CUT_DIRECTORY: DIRECTORY}
+        self._breakdowns = Breakdowns(faults, seed, START, away)
         self._network = Network(
             faults.network, self.healed_at, stream(seed, "network"), [each.after(START) for each in faults.isolations]
         )
@@ -146,7 +146,7 @@ class World(MarketView):
             for when, _ in fault.steps:
                 self._queue.schedule(START + when, ClockSet(name))
         for down in self.faults.outages:
-            self._queue.schedule(START + down.since, Outage(down.name, down.lasting))
+            self._queue.schedule(START + down.since, Outage(down.name, down.until - down.since))
 
     # -- parties -------------------------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class World(MarketView):
             self._crash(actor, crashed.down_for)
             return False
         except EffectFailed:  # a write has failed: the agent ends and comes up again from its journal
-            self._crash(actor, self._pause(self.faults.restart_mean))
+            self._crash(actor, self._breakdowns.pause())
             return False
         if actor.doom is not None:
             self._crash(actor, actor.doom)
@@ -355,23 +355,10 @@ class World(MarketView):
             raise Crashed(actor.doom)  # after the effect before
         if self._script is not None and (crash := self._script.crash(name, effect)) is not None:
             raise crash
-        if self.now < self.healed_at:
-            aim = self._breakdowns.struck(effect, writing=False)
-            if aim is not None:
-                self._strike(actor, aim)
-            if self.faults.crash and self._crash_random.random() < self.faults.crash:
-                actor.doom = self._pause(self.faults.restart_mean)
+        actor.doom, cut = self._breakdowns.at(name, effect, self.now)
+        if cut is not None:
+            self._network.cut(cut)
         self._observer.carried_out(name, effect, self.now)
-
-    def _strike(self, actor: Actor, aim: Aim) -> None:
-        if aim.blow is Blow.CRASH:
-            actor.doom = self._pause(aim.lasting)
-        else:
-            away = {Blow.CUT_BANK: BANK, Blow.CUT_DIRECTORY: DIRECTORY}.get(aim.blow, actor.name)
-            self._network.cut(Isolation(away, self.now, self.now + aim.lasting))
-
-    def _pause(self, mean: Duration) -> Duration:
-        return 1 + int(self._crash_random.expovariate(1 / mean))
 
     def _journal(self, name: str) -> WatchedJournal:
         def written(record: Record) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ramp.model.instant import MILLISECOND, SECOND
 from simulation.market.faults.plan import FaultPlan
-from simulation.market.network import Isolation, NetworkFaults
+from simulation.market.network import FaultWindow, NetworkFaults
 from tests.swarm.markets import run
 
 PLANS = st.builds(
@@ -23,7 +23,7 @@ PLANS = st.builds(
     heal_after=st.integers(100, 200).map(lambda s: s * SECOND),
     isolations=st.lists(
         st.builds(
-            lambda name, since, lasts: Isolation(name, since * SECOND, min(since + lasts, 100) * SECOND),
+            lambda name, since, lasts: FaultWindow(name, since * SECOND, min(since + lasts, 100) * SECOND),
             st.sampled_from(("res0", "res1", "user0", "bank", "directory")),
             st.integers(0, 90),
             st.integers(1, 100),

@@ -11,9 +11,9 @@ from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND
 from simulation import swarm
 from simulation.market.actors import COMPOSITION
 from simulation.market.drawing import draw_changes, draw_starts
-from simulation.market.faults.breakdowns import Blow, FullDisk
+from simulation.market.faults.breakdowns import Blow
 from simulation.market.faults.plan import FaultPlan, draw_fault_plan
-from simulation.market.network import Isolation, NetworkFaults
+from simulation.market.network import FaultWindow, NetworkFaults
 from simulation.market.party_clock import ClockFault, PartyClock
 from simulation.market.seed_reports import summarise
 from simulation.swarm import SeedMarket, run_seed
@@ -177,7 +177,7 @@ def test_lies_over_real_xml_and_signatures_break_nothing(seeds: int) -> None:
 def test_an_isolated_party_is_reached_by_nobody() -> None:
     quiet = FaultPlan(heal_after=MINUTE)
     names = ("user0", "user1", "user2")
-    cut = replace(quiet, isolations=tuple(Isolation(name, 0, MINUTE) for name in names))
+    cut = replace(quiet, isolations=tuple(FaultWindow(name, 0, MINUTE) for name in names))
     assert run_seed(5, faults=quiet).lost == 0
     assert run_seed(5, faults=cut).lost > 0
 
@@ -197,10 +197,10 @@ def test_plans_have_everything_that_can_go_wrong() -> None:
     assert sum(clock.is_stepped for clock in clocks) > 5
     assert any(abs(clock.offset) > MINUTE for clock in clocks)
     assert any(plan.disks for plan in plans)
-    away = {each.name for plan in plans for each in plan.outages if each.lasting > MINUTE}
+    away = {each.name for plan in plans for each in plan.outages if each.until - each.since > MINUTE}
     cut_off = {each.name for plan in plans for each in plan.isolations if each.until - each.since > MINUTE}
     assert {"bank", "directory"} <= away & cut_off
-    assert all(each.since + each.lasting <= plan.heal_after for plan in plans for each in plan.outages)
+    assert all(each.until <= plan.heal_after for plan in plans for each in plan.outages)
     machines = [faults for plan in plans for faults in plan.machines.values()]
     assert len(machines) > 100
     for badness in ("takes", "delay_mean", "long", "fails", "lost"):
@@ -219,7 +219,9 @@ def test_liars_of_every_habit_lie_beside_the_honest() -> None:
 
 
 def test_a_full_disk_ends_its_party_and_what_followed_is_not_sent() -> None:
-    disk = FaultPlan(heal_after=3 * MINUTE, disks=tuple(FullDisk(name, 0, 3 * MINUTE) for name in ("user0", "user1")))
+    disk = FaultPlan(
+        heal_after=3 * MINUTE, disks=tuple(FaultWindow(name, 0, 3 * MINUTE) for name in ("user0", "user1"))
+    )
     quiet, full = FaultPlan(heal_after=3 * MINUTE), disk
     seed = next(seed for seed in range(50) if run_seed(seed, faults=quiet).outcomes.get("committed"))
     report = run_seed(seed, faults=full)

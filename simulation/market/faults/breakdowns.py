@@ -8,10 +8,11 @@ operating system's error out of the journal or the ledger, with the record writt
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from random import Random
+from typing import TYPE_CHECKING
 
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Signed
@@ -21,6 +22,11 @@ from ramp.protocol import events as ev
 from ramp.protocol.records import Record
 from ramp.runtime.journal import MemoryJournal
 from ramp.runtime.ledger.bank_ledger import BankLedger
+from simulation.market.network import FaultWindow
+from simulation.market.random_streams import stream
+
+if TYPE_CHECKING:
+    from simulation.market.faults.plan import FaultPlan
 
 READING = (fx.LookUpAgreement, fx.LookUpAccount, fx.LookUpOverview)
 """Questions to the ledger that write nothing."""
@@ -55,15 +61,6 @@ class Aim:
     most: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FullDisk:
-    """A party that can write nothing for a while; times are counted from the run's start."""
-
-    name: str
-    since: Duration
-    until: Duration
-
-
 def kind_of(effect: fx.Effect) -> str:
     """Return the name by which an aim knows an effect: of the record, of the message's content, or of the effect."""
     match effect:
@@ -79,33 +76,41 @@ class Breakdowns:
     """Decides what breaks in one run.
 
     Args:
-        aims: trouble at kinds of effects.
-        disks: full disks.
-        random: its own stream.
+        plan: its faults, up to its healing.
+        seed: of what is drawn.
         start: the true time at which the run begins.
-        healed_at: time after which nothing breaks.
+        away: who is cut off by the blows that do not cut off the party they strike.
     """
 
-    def __init__(
-        self, aims: Sequence[Aim], disks: Sequence[FullDisk], random: Random, start: Instant, healed_at: Instant
-    ) -> None:
-        self._aims: dict[str, list[Aim]] = {}
-        for aim in aims:
-            self._aims.setdefault(aim.at, []).append(aim)
-        self._disks = disks
-        self._random = random
+    def __init__(self, plan: FaultPlan, seed: int, start: Instant, away: Mapping[Blow, str]) -> None:
+        self._plan = plan
+        self._random = stream(seed, "breakdowns")
+        self._crash_random = stream(seed, "crash")
         self._start = start
-        self._healed_at = healed_at
-        self._struck: dict[Aim, int] = {}
+        self._away = away
+        self._struck: Counter[Aim] = Counter()
 
-    def struck(self, effect: fx.Effect, *, writing: bool) -> Aim | None:
-        """Return the aim that strikes an effect about to be carried out; `writing`: whether the write itself asks."""
-        for aim in self._aims.get(kind_of(effect), ()) if self._aims else ():
-            of_write = aim.blow is Blow.WRITE_FAILS
-            if of_write is writing and self._struck.get(aim, 0) < aim.most and self._random.random() < aim.probability:
-                self._struck[aim] = self._struck.get(aim, 0) + 1
-                return aim
-        return None
+    def at(self, name: str, effect: fx.Effect, now: Instant) -> tuple[Duration | None, FaultWindow | None]:
+        """Decide what happens when a party is about to carry out an effect.
+
+        Returns:
+            After what pause the party restarts if it crashes after the effect, and whose line is cut.
+        """
+        if now - self._start >= self._plan.heal_after:
+            return None, None
+        crash, cut = None, None
+        if (aim := self._aimed(effect, writing=False)) is not None:
+            if aim.blow is Blow.CRASH:
+                crash = self.pause(aim.lasting)
+            else:
+                cut = FaultWindow(self._away.get(aim.blow, name), now, now + aim.lasting)
+        if self._plan.crash and self._crash_random.random() < self._plan.crash:
+            crash = self.pause()
+        return crash, cut
+
+    def pause(self, mean: Duration | None = None) -> Duration:
+        """Draw how long a crashed party stays down; without a mean, of the plan's."""
+        return 1 + int(self._crash_random.expovariate(1 / (self._plan.restart_mean if mean is None else mean)))
 
     def check_write(self, name: str, effect: fx.Effect, now: Instant) -> bool:
         """Decide a party's write; return whether the write, which succeeds, is to be reported as failed.
@@ -113,15 +118,25 @@ class Breakdowns:
         Raises:
             OSError: if its disk is full.
         """
-        if now >= self._healed_at:
-            return False
         passed = now - self._start
-        full = any(disk.name == name and disk.since <= passed < disk.until for disk in self._disks)
-        if not full and self.struck(effect, writing=True) is None:
+        if passed >= self._plan.heal_after:
+            return False
+        full = any(disk.strikes((name,), passed) for disk in self._plan.disks)
+        if not full and self._aimed(effect, writing=True) is None:
             return False
         if full or self._random.random() < 0.7:
             raise no_space(name)
         return True
+
+    def _aimed(self, effect: fx.Effect, *, writing: bool) -> Aim | None:
+        """Return the aim that strikes; `writing`: whether the write itself asks."""
+        kind = kind_of(effect) if self._plan.aims else ""
+        for aim in self._plan.aims:
+            is_meant = aim.at == kind and (aim.blow is Blow.WRITE_FAILS) is writing
+            if is_meant and self._struck[aim] < aim.most and self._random.random() < aim.probability:
+                self._struck[aim] += 1
+                return aim
+        return None
 
 
 def no_space(name: str) -> OSError:

@@ -9,9 +9,9 @@ from typing import Final
 
 from ramp.model.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
 from ramp.protocol.records import Record
-from simulation.market.faults.breakdowns import Aim, Blow, FullDisk
+from simulation.market.faults.breakdowns import Aim, Blow
 from simulation.market.faults.late_guests import GuestFaults, draw_machine_faults, draw_strategy_faults
-from simulation.market.network import HEALTHY, Isolation, NetworkFaults
+from simulation.market.network import HEALTHY, FaultWindow, NetworkFaults
 from simulation.market.party_clock import ClockFault
 from simulation.market.random_streams import stream
 
@@ -55,15 +55,6 @@ LINES: Final = (Blow.CUT_SELF, Blow.CUT_SELF, Blow.CUT_BANK, Blow.CUT_BANK, Blow
 
 
 @dataclass(frozen=True, slots=True)
-class Downtime:
-    """One party that is down for `lasting`; `since` is counted from the run's start."""
-
-    name: str
-    since: Duration
-    lasting: Duration
-
-
-@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """All faults of one run; they end at `heal_after`, from where on the market must come to rest.
 
@@ -88,11 +79,11 @@ class FaultPlan:
     crash: float = 0.0
     restart_mean: Duration = 5 * SECOND
     heal_after: Duration = 2 * MINUTE
-    isolations: tuple[Isolation, ...] = ()
+    isolations: tuple[FaultWindow, ...] = ()
     aims: tuple[Aim, ...] = ()
-    disks: tuple[FullDisk, ...] = ()
+    disks: tuple[FaultWindow, ...] = ()
     clocks: Mapping[str, ClockFault] = field(default_factory=dict)
-    outages: tuple[Downtime, ...] = ()
+    outages: tuple[FaultWindow, ...] = ()
     machines: Mapping[str, GuestFaults] = field(default_factory=dict)
     strategies: Mapping[str, GuestFaults] = field(default_factory=dict)
 
@@ -131,7 +122,7 @@ def draw_fault_plan(
     aims = _draw_aims(random)
     away = _draw_absence(random, own[:2]) if traders else ()
     outages = _draw_outages(stream(seed, "outages"), own[:2], traders) if traders else ()
-    longest = max([0, *(each.until for each in away), *(each.since + each.lasting for each in outages)])
+    longest = max((each.until for each in (*away, *outages)), default=0)
     if any(aim.blow in LINES for aim in aims):
         longest = max(longest, 5 * MINUTE)
     heal_after = max(heal_after, longest)
@@ -152,13 +143,13 @@ def draw_fault_plan(
     )
 
 
-def _draw_isolations(random: Random, parties: Sequence[str], heal_after: Duration) -> tuple[Isolation, ...]:
+def _draw_isolations(random: Random, parties: Sequence[str], heal_after: Duration) -> tuple[FaultWindow, ...]:
     """Draw up to three lines that are cut for a second or longer; all are whole again at the healing."""
     isolations = []
     for _ in range(random.choice((0, 0, 1, 1, 2, 3)) if parties else 0):
         since = random.randrange(heal_after)
         lasts = random.choice((1, 5, 20, 90)) * SECOND
-        isolations.append(Isolation(random.choice(parties), since, min(since + lasts, heal_after)))
+        isolations.append(FaultWindow(random.choice(parties), since, min(since + lasts, heal_after)))
     return tuple(isolations)
 
 
@@ -183,20 +174,20 @@ def _draw_aims(random: Random) -> tuple[Aim, ...]:
     return tuple(aims)
 
 
-def _draw_absence(random: Random, own: Sequence[str]) -> tuple[Isolation, ...]:
+def _draw_absence(random: Random, own: Sequence[str]) -> tuple[FaultWindow, ...]:
     """Draw rare absences of bank or directory, longer than a purchase may take or than money is set aside."""
     if random.random() >= 0.1:
         return ()
     since = random.randrange(90) * SECOND
-    return (Isolation(random.choice(own), since, since + random.choice((45, 100, 200)) * SECOND),)
+    return (FaultWindow(random.choice(own), since, since + random.choice((45, 100, 200)) * SECOND),)
 
 
-def _draw_disks(random: Random, parties: Sequence[str], heal_after: Duration) -> tuple[FullDisk, ...]:
+def _draw_disks(random: Random, parties: Sequence[str], heal_after: Duration) -> tuple[FaultWindow, ...]:
     if not parties or random.random() >= 0.1:
         return ()
     since = random.randrange(heal_after)
     lasts = random.choice((5, 30, 90)) * SECOND
-    return (FullDisk(random.choice(parties), since, min(since + lasts, heal_after)),)
+    return (FaultWindow(random.choice(parties), since, min(since + lasts, heal_after)),)
 
 
 def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -> dict[str, ClockFault]:
@@ -216,12 +207,13 @@ def _draw_clocks(random: Random, parties: Sequence[str], heal_after: Duration) -
     return clocks
 
 
-def _draw_outages(random: Random, own: Sequence[str], traders: Sequence[str]) -> tuple[Downtime, ...]:
+def _draw_outages(random: Random, own: Sequence[str], traders: Sequence[str]) -> tuple[FaultWindow, ...]:
     """Draw rare outages of bank, directory or a trader, longer than a hold, a vote or an order lasts."""
     if random.random() >= 0.1:
         return ()
     name = random.choice(own if random.random() < 0.7 else traders)
-    return (Downtime(name, random.randrange(90) * SECOND, random.choice((45, 100, 200)) * SECOND),)
+    since = random.randrange(90) * SECOND
+    return (FaultWindow(name, since, since + random.choice((45, 100, 200)) * SECOND),)
 
 
 def _draw_guests(random: Random, traders: Sequence[str]) -> dict[str, dict[str, GuestFaults]]:
