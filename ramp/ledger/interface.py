@@ -64,7 +64,6 @@ class Ledger(ABC):
     void_order = _operation(order_rules.void_order)
     post_change = _operation(order_rules.post_change)
     void_change = _operation(change_rules.void_change)
-    use_nonce = _operation(payment_rules.use_nonce)
     overview = _operation(payment_rules.overview, writes=False)
     balance = _operation(payment_rules.known_balance, writes=False)
     statement = _operation(payment_rules.statement, writes=False)

@@ -197,11 +197,3 @@ class Records(Protocol):
     def add_change(self, decided: DecidedChange) -> None:
         """Store a decision, the first of its agreement and number."""
         ...
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        """Remember a nonce; False if it is remembered already."""
-        ...
-
-    def forget_nonces(self, now: Instant) -> None:
-        """Forget nonces that have expired."""
-        ...

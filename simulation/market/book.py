@@ -67,7 +67,6 @@ class BookRecords:
         self._voids: dict[tuple[str, str], RememberedVoid] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
-        self._nonces: dict[tuple[str, str], Instant] = {}  # expiry by signer and nonce
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
         if account_ids is None:
@@ -192,15 +191,6 @@ class BookRecords:
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        if (signer, nonce) in self._nonces:
-            return False
-        self._nonces[signer, nonce] = expires_at
-        return True
-
-    def forget_nonces(self, now: Instant) -> None:
-        self._nonces = {key: expiry for key, expiry in self._nonces.items() if expiry > now}
 
 
 def _is_within(transfer: Transfer, since: Instant | None, until: Instant | None) -> bool:

@@ -466,14 +466,12 @@ def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) ->
     half = before.countersign("a-2", at=4, starts_at=START)
     refused = reserve(before, "o-2", 500, at=5)
     before.void_order("o-3", "alice", UNTIL, at=6, code="unwanted", reason="")
-    assert before.use_nonce("alice", "n-1", expires_at=100, now=5)
     after = reopen()
     assert after.deposit("d-1", "alice", 100, at=9) == deposited
     assert after.transfer("a-o-0") == before.transfer("a-o-0")
     assert after.open_orders() == (half,)
     assert after.order("o-2") == refused
     assert after.evidence("o-1") == before.evidence("o-1") != ()
-    assert not after.use_nonce("alice", "n-1", expires_at=100, now=9)
     assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 11)
     assert reserve(after, "o-3", 1, at=7).code == "unwanted"
     assert after.countersign("a-1", at=8, starts_at=START).state is OrderState.POSTED

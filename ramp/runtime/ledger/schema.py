@@ -193,14 +193,6 @@ REMEMBERED_VOIDS = sa.Table(
     sa.Column("evidence", sa.Text, nullable=False),
 )
 
-NONCES = sa.Table(
-    "nonces",
-    _METADATA,
-    sa.Column("signer", sa.Text, primary_key=True),
-    sa.Column("nonce", sa.Text, primary_key=True),
-    sa.Column("expires_at", _BIG, nullable=False, index=True),
-)
-
 
 def open_engine(location: str | Path) -> sa.Engine:
     """Create the engine for a ledger; it opens no connection yet.

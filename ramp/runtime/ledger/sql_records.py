@@ -41,7 +41,6 @@ from ramp.runtime.ledger.schema import (
     ENTRIES,
     EVIDENCE,
     IS_RESERVED,
-    NONCES,
     ORDER_LINES,
     ORDERS,
     REMEMBERED_VOIDS,
@@ -263,16 +262,6 @@ class Tables:
                     for each in subjects
                 ]
                 self._update(_COUNTERSIGN, signed)
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        key = {"signer": signer, "nonce": nonce}
-        if self._connection.execute(sa.select(NONCES).filter_by(**key)).one_or_none() is not None:
-            return False
-        self._connection.execute(sa.insert(NONCES).values(expires_at=expires_at, **key))
-        return True
-
-    def forget_nonces(self, now: Instant) -> None:
-        self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
 
     def _update(self, statement: sa.Update, rows: list[dict[str, Any]]) -> None:
         """Update exactly one row for each of these; another number means that the ledger has changed."""
