@@ -68,7 +68,7 @@ SENTENCES: Final = {
     "reason": "Reason as a sentence.",
     "order_id": "The payment order.",
     "agreement_id": "The agreement.",
-    "nonce": "Nonce of the query, which rules out old answers.",
+    "nonce": "Id of the query, which rules out old answers.",
     "reference": "Id of the refused order.",
     "reservation_id": "The resource's name of the reservation.",
     "hold_for": "Length of the hold from the sending of the message.",

@@ -149,7 +149,7 @@ def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], do
             return Asked(request, (agreement_id,))
         case ev.MachineAsked(_, resource):
             request = replace(request, resource=full_name(resource, domain))
-    query_id = new_id("nonce" if isinstance(request, ev.AccountAsked) else "query")
+    query_id = new_id("query")
     return Asked(replace(request, query_id=query_id), (query_id,))
 
 

@@ -17,8 +17,7 @@ from typing import Final
 
 from ramp.model.agreement import CHANGE_MARK
 from ramp.model.contents import OrderLine, OrderState, TransferKind
-from ramp.model.instant import Duration, Instant
-from ramp.model.probable_start import QUEUE_WAIT_MAX
+from ramp.model.instant import Instant
 
 
 class AccountKind(StrEnum):
@@ -140,9 +139,6 @@ def agreement_of(transfer: Transfer) -> str:
 ORDER_LINES_MAX: Final = 1000
 """Maximum agreements in one order."""
 
-VOID_REMEMBERED_MAX: Final[Duration] = QUEUE_WAIT_MAX
-"""Maximum time to the deadline of an unknown order whose void is remembered."""
-
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -151,7 +147,7 @@ class Order:
     Attributes:
         order_id: the idempotency key.
         user: the account that is debited.
-        lines: the payments; empty in the answer to the void of an unknown order.
+        lines: the payments; empty for a void that came before its order.
         valid_until: first instant at which it can no longer be posted.
         settled_at: when it was posted, voided or refused; None while it is reserved.
         code: machine-readable reason of a void or refusal, else empty.
@@ -178,28 +174,6 @@ class Order:
     def line(self, agreement_id: str) -> OrderLine:
         """Return the line of an agreement of the order."""
         return next(line for line in self.lines if line.agreement_id == agreement_id)
-
-
-@dataclass(frozen=True, slots=True)
-class RememberedVoid:
-    """A void that came before its order; kept until its deadline, and not an entry, as it moves nothing.
-
-    Attributes:
-        order_id: of the order.
-        user: of the order; another user's order of that id is not voided.
-        valid_until: when it is forgotten.
-        code: machine-readable reason.
-        reason: the sentence for people.
-        evidence: the signed message, or empty.
-    """
-
-    order_id: str
-    user: str
-    valid_until: Instant
-    voided_at: Instant
-    code: str
-    reason: str
-    evidence: str = ""
 
 
 class Action(StrEnum):

@@ -20,7 +20,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from ramp.ledger import change_rules, order_rules, payment_rules
 from ramp.ledger.audit import audit
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Balance, Evidence, EvidenceKind, Order, Transfer
+from ramp.ledger.entry import Balance, Evidence, Order, Transfer
 from ramp.ledger.records import Records, Snapshot
 from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant
@@ -64,7 +64,6 @@ class Ledger(ABC):
     void_order = _operation(order_rules.void_order)
     post_change = _operation(order_rules.post_change)
     void_change = _operation(change_rules.void_change)
-    use_nonce = _operation(payment_rules.use_nonce)
     overview = _operation(payment_rules.overview, writes=False)
     balance = _operation(payment_rules.known_balance, writes=False)
     statement = _operation(payment_rules.statement, writes=False)
@@ -81,7 +80,7 @@ class Ledger(ABC):
         return self.read(lambda records: records.changes(agreement_id))
 
     def order(self, order_id: str) -> Order | None:
-        """Return the order of this id as last entered, or None; remembered voids do not count."""
+        """Return the order of this id as last entered, or None."""
         return self.read(lambda records: records.order(order_id))
 
     def order_of(self, agreement_id: str) -> Order | None:
@@ -94,16 +93,7 @@ class Ledger(ABC):
 
     def evidence(self, reference: str) -> tuple[Evidence, ...]:
         """Return the signed messages about an order, agreement or deposit, oldest first."""
-
-        def work(records: Records) -> tuple[Evidence, ...]:
-            early = (
-                Evidence(reference, EvidenceKind.VOID, void.evidence, void.voided_at)
-                for void in records.remembered_voids(reference)
-                if void.evidence
-            )
-            return (*records.evidence(reference), *early)
-
-        return self.read(work)
+        return self.read(lambda records: tuple(records.evidence(reference)))
 
     def transfer(self, agreement_id: str, kind: TransferKind = TransferKind.PAYMENT) -> Transfer | None:
         """Return the payment, refund or (by its reference) deposit of an agreement, or None."""

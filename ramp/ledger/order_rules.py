@@ -18,7 +18,6 @@ from ramp.ledger import change_rules
 from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
 from ramp.ledger.entry import (
     ORDER_LINES_MAX,
-    VOID_REMEMBERED_MAX,
     Account,
     AccountKind,
     Action,
@@ -26,7 +25,6 @@ from ramp.ledger.entry import (
     Entry,
     EvidenceKind,
     Order,
-    RememberedVoid,
     Transfer,
     transfer_id_of,
 )
@@ -95,11 +93,9 @@ def reserve_order(
         return _as_of(records, there, at)
     # an expired order reserves nothing, whether or not the orders were swept
     _void_due(records, records.open_orders(wanted.user, due=at), at, _accounts(wanted))
-    voided = _remembered(records, wanted.order_id, wanted.user, at)
+    voided = records.order(_early(wanted))
     if voided is not None:
         entered = replace(wanted, state=OrderState.VOIDED, settled_at=at, code=voided.code, reason=voided.reason)
-        records.forget_void(voided.order_id, voided.user)
-        store_evidence(records, EvidenceKind.VOID, voided.order_id, voided.evidence, voided.voided_at)
     else:
         problem = _problem(records, wanted)
         entered = wanted
@@ -169,9 +165,8 @@ def void_order(
 ) -> Order:
     """Void an order with all its lines; a posted, voided or refused order stays unchanged.
 
-    The void of an unknown order is remembered until `valid_until`, the order's deadline, and voids the order on
-    arrival. This requires that `user` has an account and `valid_until` is at most `VOID_REMEMBERED_MAX` ahead; else
-    nothing is entered.
+    The void of an unknown order is kept, and voids the order on arrival, if it could still come: if `user` has an
+    account and the deadline is ahead.
 
     Args:
         records: the ledger.
@@ -189,23 +184,27 @@ def void_order(
     Raises:
         LedgerRefusal: `unknown_order` if the order is another user's.
     """
-    void = RememberedVoid(order_id, user, valid_until, at, code, reason, evidence)
-    check_identifier("order id", void.order_id)
-    check_identifier("user", void.user)
-    check_identifier("code", void.code)
-    check_instant("deadline", void.valid_until)
-    check_instant("time", void.voided_at)
-    check_evidence(void.evidence)
-    there = records.order(void.order_id)
-    if there is None:
-        return _void_unseen(records, void)
-    if there.user != void.user:
-        refuse(RefusalCode.UNKNOWN_ORDER, f"{void.user} has no order {void.order_id}")
-    order = _as_of(records, there, at)
-    if order.state is not OrderState.RESERVED:
-        return order
-    order = _void(records, order, at, void.code, void.reason)
-    store_evidence(records, EvidenceKind.VOID, void.order_id, void.evidence, at)
+    void = Order(order_id, user, (), valid_until, at, OrderState.VOIDED, at, code, one_line(reason, TEXT_LENGTH_MAX))
+    _check_order(void)
+    check_identifier("code", code)
+    check_evidence(evidence)
+    order = records.order(order_id)
+    if order is None:
+        if (there := records.order(_early(void))) is not None:
+            return replace(there, order_id=order_id)
+        owner = records.balances([user]).get(user)
+        if owner is None or owner.account.kind is not AccountKind.USER or at >= valid_until:
+            return void
+        order = void
+        records.append(Entry(Action.ENTERED, replace(void, order_id=_early(void))))
+    else:
+        if order.user != user:
+            refuse(RefusalCode.UNKNOWN_ORDER, f"{user} has no order {order_id}")
+        order = _as_of(records, order, at)
+        if order.state is not OrderState.RESERVED:
+            return order
+        order = _void(records, order, at, code, reason)
+    store_evidence(records, EvidenceKind.VOID, order_id, evidence, at)
     return order
 
 
@@ -249,9 +248,8 @@ def post_change(records: Records, terms: ChangeTerms, *, at: Instant, evidence: 
 
 
 def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:
-    """Void every reserved order after its deadline, and forget expired voids."""
+    """Void every reserved order after its deadline."""
     check_instant("time", at)
-    records.forget_voids(at)
     return _void_due(records, records.open_orders(due=at), at)
 
 
@@ -350,33 +348,9 @@ def _void(records: Records, order: Order, at: Instant, code: str, reason: str) -
     return voided
 
 
-def _void_unseen(records: Records, void: RememberedVoid) -> Order:
-    """Remember the void of an order that may still come."""
-    at = void.voided_at
-    there = _remembered(records, void.order_id, void.user, at)
-    if there is None:
-        there = replace(void, reason=one_line(void.reason, TEXT_LENGTH_MAX))
-        balance = records.balances([void.user]).get(void.user)
-        known = balance is not None and balance.account.kind is AccountKind.USER
-        if known and at < void.valid_until <= at + VOID_REMEMBERED_MAX:
-            records.forget_voids(at)
-            records.remember_void(there)
-    return Order(
-        order_id=there.order_id,
-        user=there.user,
-        lines=(),
-        valid_until=there.valid_until,
-        entered_at=there.voided_at,
-        state=OrderState.VOIDED,
-        settled_at=there.voided_at,
-        code=there.code,
-        reason=there.reason,
-    )
-
-
-def _remembered(records: Records, order_id: str, user: str, at: Instant) -> RememberedVoid | None:
-    voids = records.remembered_voids(order_id)
-    return next((void for void in voids if void.user == user and at < void.valid_until), None)
+def _early(order: Order) -> str:
+    """Return the id of a void that comes before its order; with the user, so that nobody voids another's order."""
+    return f"{order.order_id} {order.user}"
 
 
 def _settlement(records: Records, order: Order) -> list[Entry]:

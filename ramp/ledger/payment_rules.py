@@ -153,21 +153,6 @@ def deposit(
     return wanted
 
 
-def use_nonce(records: Records, signer: str, nonce: str, expires_at: Instant, now: Instant) -> bool:
-    """Consume the nonce of a signed request: True exactly once before its expiry, False for a replay.
-
-    Each signer has its own nonces. A nonce is forgotten after `expires_at`, when such a request is refused anyway.
-    """
-    for name, value in (("signer", signer), ("nonce", nonce)):
-        check_identifier(name, value)
-    for name, instant in (("expiry", expires_at), ("time", now)):
-        check_instant(name, instant)
-    if expires_at <= now:
-        return False
-    records.forget_nonces(now)
-    return records.add_nonce(signer, nonce, expires_at)
-
-
 def overview(
     records: Records, since: Instant | None, until: Instant | None, *, after: int = 0, limit: int = 500
 ) -> Overview:

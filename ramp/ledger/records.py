@@ -14,7 +14,6 @@ from ramp.ledger.entry import (
     Entry,
     Evidence,
     Order,
-    RememberedVoid,
     Transfer,
     transfer_id_of,
 )
@@ -158,22 +157,6 @@ class Records(Protocol):
         """When the slot of a countersigned agreement begins, or None."""
         ...
 
-    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
-        """Voids that came before their order, of all users that used this id."""
-        ...
-
-    def remember_void(self, void: RememberedVoid) -> None:
-        """Remember a void; this order id and user must not have one yet."""
-        ...
-
-    def forget_void(self, order_id: str, user: str) -> None:
-        """Forget the void of an order that has come."""
-        ...
-
-    def forget_voids(self, now: Instant) -> None:
-        """Forget the voids whose deadline has come."""
-        ...
-
     def evidence(self, reference: str) -> Sequence[Evidence]:
         """Evidence about a reference, in order of arrival."""
         ...
@@ -196,12 +179,4 @@ class Records(Protocol):
 
     def add_change(self, decided: DecidedChange) -> None:
         """Store a decision, the first of its agreement and number."""
-        ...
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        """Remember a nonce; False if it is remembered already."""
-        ...
-
-    def forget_nonces(self, now: Instant) -> None:
-        """Forget nonces that have expired."""
         ...

@@ -52,5 +52,5 @@ class IdSource(Protocol):
     """
 
     def new(self, kind: str) -> str:
-        """Return a new identifier that begins with `kind` (`request`, `offer`, `agreement`, `nonce`)."""
+        """Return a new identifier that begins with `kind` (`request`, `offer`, `agreement`)."""
         ...

@@ -375,12 +375,10 @@ class LookUpOverview:
 
 @dataclass(frozen=True, slots=True)
 class LookUpAccount:
-    """Ask the ledger for balance and statement, using up the nonce; answered by `AccountLookedUp`."""
+    """Ask the ledger for balance and statement; answered by `AccountLookedUp`."""
 
     call_id: str
-    nonce: str
     account: str
-    issued_at: Instant
     since: Instant | None
     until: Instant | None
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, count
 from typing import Any, Protocol
 
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
-from ramp.model.contents.accounts import REPLAYED
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import Duration, Instant
 from ramp.model.machine_terms import StaticNeeds
@@ -28,10 +26,6 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
 from ramp.protocol.timing import Pace, Retry
-
-NONCE_MARK = "#"
-"""Separates a query id from its try; each try needs a new nonce, as an answer may be lost."""
-
 
 PAGES_MAX = 256
 """Maximum pages of one listing; with 500 names each this is more than any market has."""
@@ -320,18 +314,8 @@ class Questions:
 
     def ask_account(self, asked: AccountAsked, bank: str, now: Instant) -> list[Effect]:
         """Ask the bank for the own account."""
-        nonces = chain([asked.query_id], (f"{asked.query_id}{NONCE_MARK}{tries}" for tries in count(2)))
-        query = lambda: c.AccountQuery(next(nonces), self._name, asked.since, asked.until)  # noqa: E731
-        return self.ask(asked.query_id, bank, query, now, role=Role.BANK)
-
-    def account_answered(
-        self, message: Message, answer: c.AccountStatement | c.RequestRefused, now: Instant
-    ) -> list[Effect]:
-        """Report the bank's answer to `ask_account`; raises as `answered`."""
-        if isinstance(answer, c.RequestRefused) and answer.code == REPLAYED:
-            return []  # the network copied our query; the real answer follows
-        asked = answer.reference if isinstance(answer, c.RequestRefused) else answer.nonce
-        return self.answered(asked.partition(NONCE_MARK)[0], message, answer, now)
+        query = c.AccountQuery(asked.query_id, self._name, asked.since, asked.until)
+        return self.ask(asked.query_id, bank, lambda: query, now, role=Role.BANK)
 
     def answered(self, query_id: str, message: Message, answer: Answer, now: Instant) -> list[Effect]:
         """Report the answer to an open question, or ask for its next page; ignore an answer to any other.

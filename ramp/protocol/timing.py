@@ -31,7 +31,7 @@ class Timing:
         offer_validity: validity of an offer.
         query_limit: how long an owner's query to bank, resource or directory is retried.
         message_age: maximum age of a sealed message that starts a conversation, and maximum lead over the clock; bounds
-            the memory of nonces and the difference of clocks.
+            the difference of clocks.
         discovery_limit: how long a silent directory is asked before a request ends without offers; five queries, so
             that a line that loses a third of all messages seldom ends one.
         empty_limit: how long an empty directory is asked again, while a market starts.

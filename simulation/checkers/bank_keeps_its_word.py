@@ -42,9 +42,7 @@ class BankKeepsItsWord(Checker):
             case OrderRefused(order_id=order_id):
                 order = view.ledger.order(order_id)
                 if order is not None and order.user == receiver and order.state is OrderState.REFUSED:
-                    self._say(
-                        order_id, receiver, "void"
-                    )  # an order whose void came first may come when its time is over
+                    self._say(order_id, receiver, "void")
             case PaymentMade(agreement_id=agreement_id):
                 self._say(agreement_id, receiver, "posted")
             case ChangePosted(agreement_id=agreement_id, number=number) if number != TERMINAL:

@@ -17,7 +17,6 @@ from ramp.ledger.entry import (
     Entry,
     Evidence,
     Order,
-    RememberedVoid,
     Transfer,
     balance_changes,
     transfer_id_of,
@@ -64,10 +63,8 @@ class BookRecords:
         self._orders: dict[str, Order] = {}
         self._reserved: dict[str, None] = {}  # ids in order of entry; a dict because it is an ordered set
         self._signed: dict[str, Countersignature] = {}  # by agreement id
-        self._voids: dict[tuple[str, str], RememberedVoid] = {}  # by order id and user
         self._evidence: dict[str, list[Evidence]] = {}
         self._changes: dict[str, dict[int, DecidedChange]] = {}  # by agreement id and number
-        self._nonces: dict[tuple[str, str], Instant] = {}  # expiry by signer and nonce
 
     def balances(self, account_ids: Iterable[str] | None = None) -> dict[str, Balance]:
         if account_ids is None:
@@ -109,18 +106,6 @@ class BookRecords:
     def starts_at(self, agreement_id: str) -> Instant | None:
         signed = self._signed.get(agreement_id)
         return None if signed is None else signed.starts_at
-
-    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
-        return [void for (voided, _), void in sorted(self._voids.items()) if voided == order_id]
-
-    def remember_void(self, void: RememberedVoid) -> None:
-        self._voids[void.order_id, void.user] = void
-
-    def forget_void(self, order_id: str, user: str) -> None:
-        del self._voids[order_id, user]
-
-    def forget_voids(self, now: Instant) -> None:
-        self._voids = {key: void for key, void in self._voids.items() if now < void.valid_until}
 
     def evidence(self, reference: str) -> Sequence[Evidence]:
         return self._evidence.get(reference, [])
@@ -192,15 +177,6 @@ class BookRecords:
         marked = {*order.countersigned, agreement_id}
         in_order = tuple(line.agreement_id for line in order.lines if line.agreement_id in marked)
         self._orders[order.order_id] = replace(order, countersigned=in_order)
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        if (signer, nonce) in self._nonces:
-            return False
-        self._nonces[signer, nonce] = expires_at
-        return True
-
-    def forget_nonces(self, now: Instant) -> None:
-        self._nonces = {key: expiry for key, expiry in self._nonces.items() if expiry > now}
 
 
 def _is_within(transfer: Transfer, since: Instant | None, until: Instant | None) -> bool:

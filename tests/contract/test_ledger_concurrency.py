@@ -73,10 +73,6 @@ def refund(i):
 print(json.dumps([(refund if number else fail)(i) for i in range(25)]))
 """
 
-USE_THE_SAME_NONCE = """
-print(json.dumps([store.use_nonce("alice", f"n-{i}", expires_at=100, now=5) for i in range(25)]))
-"""
-
 OPEN_AT_ONCE = """
 print("ready", flush=True)
 sys.stdin.readline()
@@ -218,11 +214,6 @@ def test_a_payment_is_given_back_once_whoever_asks(store_url: str) -> None:
         assert store.balance("hector").posted == 0
         assert all(len(store.evidence(f"a-{i}")) <= 1 for i in range(25))
         assert store.audit() == []
-
-
-def test_a_nonce_is_good_for_one_process_only(store_url: str) -> None:
-    answers = race(USE_THE_SAME_NONCE, store_url)
-    assert [sum(bool(one) for one in of_a_nonce) for of_a_nonce in zip(*answers, strict=True)] == [1] * 25
 
 
 def test_processes_may_make_the_ledger_at_once(ledger_url: str) -> None:

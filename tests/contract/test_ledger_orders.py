@@ -11,7 +11,6 @@ from ramp.ledger.entry import (
     EVIDENCE_LENGTH_MAX,
     ISSUING_ACCOUNT,
     ORDER_LINES_MAX,
-    VOID_REMEMBERED_MAX,
     AccountKind,
     Balance,
     Evidence,
@@ -227,7 +226,7 @@ def test_the_buyer_voids_the_whole_order(reserved: Ledger) -> None:
     assert len(reserved.evidence("o-1")) == 2
 
 
-def test_a_void_before_its_order_is_remembered(funded: Ledger) -> None:
+def test_a_void_before_its_order_voids_it(funded: Ledger) -> None:
     early = funded.void_order("o-1", "alice", UNTIL, at=5, code="unwanted", reason="too late", evidence="<void/>")
     assert early == Order("o-1", "alice", (), UNTIL, 5, OrderState.VOIDED, 5, "unwanted", "too late")
     assert funded.void_order("o-1", "alice", UNTIL, at=6, code="other", reason="") == early
@@ -237,17 +236,17 @@ def test_a_void_before_its_order_is_remembered(funded: Ledger) -> None:
     assert voided == funded.order("o-1")
     assert [(one.kind, one.at) for one in funded.evidence("o-1")] == [("void", 5), ("order", 10)]
     assert funded.balance("alice").reserved == 0
-    # That is decided: also after the deadline up to which the void alone was remembered.
     assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=UNTIL) == voided
     assert funded.void_order("o-1", "alice", UNTIL, at=UNTIL, code="other", reason="") == voided
+    assert funded.audit() == []
     assert funded.reserve_order("o-2", "alice", LINES, UNTIL, at=11).state is OrderState.RESERVED
 
 
 @pytest.mark.parametrize(
     ("user", "until"),
-    [("nobody", UNTIL), ("hector", UNTIL), ("alice", 5), ("alice", 5 + VOID_REMEMBERED_MAX + 1)],
+    [("nobody", UNTIL), ("hector", UNTIL), ("alice", 5)],
 )
-def test_a_void_for_which_no_order_can_come_is_not_remembered(funded: Ledger, user: str, until: int) -> None:
+def test_a_void_for_which_no_order_can_come_is_not_entered(funded: Ledger, user: str, until: int) -> None:
     before = funded.snapshot()
     voided = funded.void_order("o-1", user, until, at=5, code="unwanted", reason="why", evidence="<void/>")
     assert voided == Order("o-1", user, (), until, 5, OrderState.VOIDED, 5, "unwanted", "why")
@@ -256,7 +255,7 @@ def test_a_void_for_which_no_order_can_come_is_not_remembered(funded: Ledger, us
     assert again.code == "other"  # nothing was kept of the first
 
 
-def test_a_remembered_void_gives_its_reason_on_one_line(funded: Ledger) -> None:
+def test_a_void_before_its_order_gives_its_reason_on_one_line(funded: Ledger) -> None:
     voided = funded.void_order("o-1", "alice", UNTIL, at=5, code="unwanted", reason="too\n late")
     assert voided.reason == "too late"
     assert funded.reserve_order("o-1", "alice", LINES, UNTIL, at=10).reason == "too late"
@@ -269,18 +268,6 @@ def test_reasons_are_kept_up_to_a_thousand_characters(reserved: Ledger) -> None:
     name = "a" * 500
     refused = reserved.reserve_order("o-3", "alice", [OrderLine(name, name, 5)], UNTIL, at=20)
     assert refused.reason == f"no account {name}"
-
-
-def test_a_remembered_void_is_forgotten_at_its_deadline(funded: Ledger) -> None:
-    latest = 5 + VOID_REMEMBERED_MAX
-    funded.void_order("o-1", "alice", latest, at=5, code="unwanted", reason="", evidence="<void/>")
-    assert len(funded.evidence("o-1")) == 1
-    late = funded.reserve_order("o-1", "alice", LINES, latest, at=latest)
-    assert (late.state, late.code) == (OrderState.REFUSED, "expired")
-    funded.void_order("o-2", "alice", UNTIL, at=6, code="unwanted", reason="", evidence="<2/>")
-    funded.void_order("o-3", "alice", UNTIL + 1, at=7, code="unwanted", reason="", evidence="<3/>")
-    funded.void_order("o-4", "alice", UNTIL + 9, at=UNTIL, code="unwanted", reason="", evidence="<4/>")
-    assert [len(funded.evidence(order_id)) for order_id in ("o-2", "o-3", "o-4")] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("way", ["reserve", "void", "fail"])
@@ -466,14 +453,12 @@ def test_what_was_done_is_there_after_reopening(reopen: Callable[[], Ledger]) ->
     half = before.countersign("a-2", at=4, starts_at=START)
     refused = reserve(before, "o-2", 500, at=5)
     before.void_order("o-3", "alice", UNTIL, at=6, code="unwanted", reason="")
-    assert before.use_nonce("alice", "n-1", expires_at=100, now=5)
     after = reopen()
     assert after.deposit("d-1", "alice", 100, at=9) == deposited
     assert after.transfer("a-o-0") == before.transfer("a-o-0")
     assert after.open_orders() == (half,)
     assert after.order("o-2") == refused
     assert after.evidence("o-1") == before.evidence("o-1") != ()
-    assert not after.use_nonce("alice", "n-1", expires_at=100, now=9)
     assert after.balance("alice") == before.balance("alice") == Balance(alice, 60, 11)
     assert reserve(after, "o-3", 1, at=7).code == "unwanted"
     assert after.countersign("a-1", at=8, starts_at=START).state is OrderState.POSTED

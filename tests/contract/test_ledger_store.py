@@ -77,17 +77,6 @@ def test_a_resource_has_no_overdraft(ledger: Ledger) -> None:
     )
 
 
-def test_a_nonce_is_good_once_for_each_signer_and_until_it_expires(ledger: Ledger) -> None:
-    assert ledger.use_nonce("alice", "n-1", expires_at=100, now=50)
-    assert not ledger.use_nonce("alice", "n-1", expires_at=100, now=51)
-    assert not ledger.use_nonce("alice", "n-1", expires_at=900, now=99)
-    assert ledger.use_nonce("bob", "n-1", expires_at=100, now=52)
-    assert not ledger.use_nonce("alice", "n-2", expires_at=60, now=60)
-    assert not ledger.use_nonce("alice", "n-1", expires_at=100, now=100)
-    assert ledger.use_nonce("alice", "n-1", expires_at=300, now=200)
-    assert ledger.use_nonce("alice", "n-1", expires_at=400, now=300)  # it has expired at that very instant
-
-
 def reserve(ledger: Ledger, agreement_id: str, resource: str, cost: int, at: int) -> None:
     lines = [OrderLine(agreement_id, resource, cost)]
     assert ledger.reserve_order(f"o-{agreement_id}", "alice", lines, 1_000, at=at).state is OrderState.RESERVED

@@ -75,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.deals: dict[str, Deal] = {}
         self.held: dict[str, str] = {}  # the order that an agreement belongs to
         self.refunded: set[str] = set()
-        self.remembered: dict[tuple[str, str], int] = {}
+        self.early: set[tuple[str, str]] = set()  # orders and users of voids that came first
         self.deposits: dict[str, tuple[str, int]] = {}
         self.evidence: dict[str, list[str]] = {}  # kinds by reference
         for account_id, limit in LIMITS.items():
@@ -183,10 +183,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 if other.user == user:
                     self.lapse(other)
             deal = Deal(user, lines, until, "reserved")
-            if self.now < self.remembered.get((order_id, user), 0):
+            if (order_id, user) in self.early:
                 deal.state, deal.code = "voided", "unwanted"
-                del self.remembered[order_id, user]  # its evidence is the order's now
-                self.keep(order_id, "void")
             elif code := self.refused_for(user, lines, until):
                 deal.state, deal.code = "refused", code
             self.keep(order_id, "order")
@@ -265,8 +263,9 @@ class LedgerMachine(RuleBasedStateMachine):
             if deal.state == "reserved":
                 deal.state, deal.code = "voided", "unwanted"
                 self.keep(order_id, "void")
-        elif user in USERS and self.now < until and self.now >= self.remembered.get((order_id, user), 0):
-            self.remembered[order_id, user] = until
+        elif user in USERS and self.now < until and (order_id, user) not in self.early:
+            self.early.add((order_id, user))
+            self.keep(order_id, "void")
         answer = self.refused(
             code,
             lambda: self.ledger.void_order(
@@ -365,14 +364,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_change_has_its_evidence(self) -> None:
-        for reference in {*self.deals, *self.held, *self.deposits, *(order_id for order_id, _ in self.remembered)}:
+        for reference in {*self.deals, *self.held, *self.deposits, *(order_id for order_id, _ in self.early)}:
             kinds = [str(one.kind) for one in self.ledger.evidence(reference)]
-            kept = self.evidence.get(reference, [])
-            untils = [until for (order_id, _), until in self.remembered.items() if order_id == reference]
-            # Voids of orders that have not come stand last; they go some time after their deadline.
-            early = kinds[len(kept) :]
-            assert (kinds[: len(kept)], set(early) | {"void"}) == (kept, {"void"})
-            assert sum(self.now < until for until in untils) <= len(early) <= len(untils)
+            assert kinds == self.evidence.get(reference, [])
 
     @invariant()
     def the_overview_adds_up(self) -> None:

@@ -13,9 +13,6 @@ from ramp.model.seal import BY_BANK, BY_KEEPER, BY_TRADER
 ISSUING: Final = "market"
 """Kind of the account that deposits come from: its overdraft is all money that can ever exist, without a limit."""
 
-REPLAYED: Final = "replayed"
-"""Code of a refusal: the account has used the query's nonce before."""
-
 
 class TransferKind(StrEnum):
     """The purpose of a transfer; a refund returns a part of a payment, or all that is left of it."""
@@ -49,7 +46,7 @@ class AccountQuery(Content):
     """QUERY_REF to the bank for one's own balance or statement (paper section 6.3, BalanceRequestBehaviour).
 
     Attributes:
-        nonce: never used twice by one account.
+        nonce: names the question, so that no old answer fits.
         account: must be the sender's.
         since: first instant of the statement, or None for balances only.
         until: last instant of the statement, or None for the present one.

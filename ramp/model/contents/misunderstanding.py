@@ -14,7 +14,7 @@ class RequestRefused(Content):
     """REFUSE by the bank or the enrolment office to a request or query.
 
     Attributes:
-        reference: the query's nonce or id, or the id of the deposit, agreement or invitation.
+        reference: the query's id, or the id of the deposit, agreement or invitation.
         code: the reason.
         detail: one sentence for people.
     """

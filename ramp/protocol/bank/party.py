@@ -274,12 +274,11 @@ class BankParty(Party):
     def _on_account_query(self, message: Message, query: c.AccountQuery, now: Instant) -> list[Effect]:
         """BalanceRequest: check that the owner sealed it recently."""
         role = message.seal.role if message.seal is not None else Role.USER
-        seal = sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
+        sealed_lately(message, Role.RESOURCE if role is Role.RESOURCE else Role.USER, now, self._timing)
         if query.account != message.sender:
             refused = c.RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
-        call_id = self._asked.put(message)
-        return [fx.LookUpAccount(call_id, query.nonce, query.account, seal.signed_at, query.since, query.until)]
+        return [fx.LookUpAccount(self._asked.put(message), query.account, query.since, query.until)]
 
     def _on_unverified(self, message: Message, content: c.Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""

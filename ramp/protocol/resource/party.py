@@ -243,8 +243,8 @@ class ResourceParty(Party):
                 return self._on_sold(message, content, now)
             case c.MachineQuery():
                 return self._describe(message, content)
-            case c.AccountStatement() | c.RequestRefused():
-                return self._questions.account_answered(message, content, now)
+            case c.AccountStatement(nonce=query_id) | c.RequestRefused(reference=query_id):
+                return self._questions.answered(query_id, message, content, now)
             case c.ClockReading():
                 return self._clock.answered(message, content, now)
             case c.Registered(number=number):

@@ -293,8 +293,8 @@ class UserParty(Party):
                 self._note_refund(content.agreement_id)
             return effects
         match content:
-            case c.AccountStatement() | c.RequestRefused():
-                return self._questions.account_answered(message, content, now)
+            case c.AccountStatement(nonce=query_id) | c.RequestRefused(reference=query_id):
+                return self._questions.answered(query_id, message, content, now)
             case c.ClockReading():
                 return self._clock.answered(message, content, now)
             case c.MachineStatus(query_id=query_id) | c.DirectoryListing(query_id=query_id) if (

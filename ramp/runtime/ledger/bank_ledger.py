@@ -8,14 +8,10 @@ from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.contents import OrderState
-from ramp.model.contents.accounts import REPLAYED
-from ramp.model.instant import MINUTE, Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as said
-
-NONCE_LIFETIME: Duration = 30 * MINUTE
-"""Time to remember nonces of account queries; the queries themselves expire much earlier."""
 
 NOT_THEIR_PAYMENT = "bad_terms"
 """Code of a refund requested by other parties than those of the payment."""
@@ -54,7 +50,7 @@ class BankLedger:
                 void = ledger.void_change(agreement_id, number, user, at=now, evidence=evidence)
                 return said.ChangeDecided(call_id, void)
             case fx.LookUpAccount():
-                return self._account(effect, now)
+                return self._account(effect)
             case fx.LookUpOverview(call_id, since, until, after):
                 return said.OverviewLookedUp(call_id, ledger.overview(since, until, after=after, limit=TRADES_PER_PAGE))
             case fx.ReserveFunds(call_id, order_id, user, lines, valid_until, evidence):
@@ -114,9 +110,7 @@ class BankLedger:
 
     # -- what an owner sees --------------------------------------------------------------------------------------
 
-    def _account(self, effect: fx.LookUpAccount, now: Instant) -> said.AccountLookedUp:
-        if not self.ledger.use_nonce(effect.account, effect.nonce, effect.issued_at + NONCE_LIFETIME, now):
-            raise LedgerRefusal(REPLAYED, "this query has been answered before")
+    def _account(self, effect: fx.LookUpAccount) -> said.AccountLookedUp:
         balance = self.ledger.balance(effect.account)
         wants_lines = effect.since is not None or effect.until is not None
         lines = self.ledger.statement(effect.account, effect.since, effect.until) if wants_lines else ()

@@ -181,26 +181,6 @@ CHANGES = sa.Table(
     sa.CheckConstraint("(digest <> '') = (code = '' AND number > 0)", name="posted_with_state"),
 )
 
-REMEMBERED_VOIDS = sa.Table(
-    "remembered_voids",
-    _METADATA,
-    sa.Column("order_id", sa.Text, primary_key=True),
-    sa.Column("user_account", sa.Text, sa.ForeignKey("accounts.account_id"), key="user", primary_key=True),
-    sa.Column("valid_until", _BIG, nullable=False, index=True),
-    sa.Column("voided_at", _BIG, nullable=False),
-    sa.Column("code", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("evidence", sa.Text, nullable=False),
-)
-
-NONCES = sa.Table(
-    "nonces",
-    _METADATA,
-    sa.Column("signer", sa.Text, primary_key=True),
-    sa.Column("nonce", sa.Text, primary_key=True),
-    sa.Column("expires_at", _BIG, nullable=False, index=True),
-)
-
 
 def open_engine(location: str | Path) -> sa.Engine:
     """Create the engine for a ledger; it opens no connection yet.

@@ -18,7 +18,6 @@ from ramp.ledger.entry import (
     Entry,
     Evidence,
     Order,
-    RememberedVoid,
     Transfer,
     balance_changes,
     transfer_id_of,
@@ -41,10 +40,8 @@ from ramp.runtime.ledger.schema import (
     ENTRIES,
     EVIDENCE,
     IS_RESERVED,
-    NONCES,
     ORDER_LINES,
     ORDERS,
-    REMEMBERED_VOIDS,
     TRANSFERS,
 )
 
@@ -102,11 +99,6 @@ _ORDERS: Final = sa.select(ORDERS, *(column for column in ORDER_LINES.c if colum
 _ORDER: Final = _ORDERS.where(ORDERS.c.order_id == sa.bindparam("wanted_id")).order_by(ORDER_LINES.c.line_number)
 _ORDER_OF: Final = _ORDERS.where(ORDERS.c.order_id == _ORDER_ID_OF.scalar_subquery()).order_by(
     ORDER_LINES.c.line_number
-)
-_VOIDS_OF: Final = (
-    sa.select(REMEMBERED_VOIDS)
-    .where(REMEMBERED_VOIDS.c.order_id == sa.bindparam("wanted_id"))
-    .order_by(REMEMBERED_VOIDS.c.user)
 )
 _CHANGES_OF: Final = (
     sa.select(CHANGES).where(CHANGES.c.agreement_id == sa.bindparam("wanted_id")).order_by(CHANGES.c.number)
@@ -182,19 +174,6 @@ class Tables:
     def starts_at(self, agreement_id: str) -> Instant | None:
         return self._connection.execute(_STARTS_AT, line_key(agreement_id)).scalar_one_or_none()
 
-    def remembered_voids(self, order_id: str) -> Sequence[RememberedVoid]:
-        return [RememberedVoid(*row) for row in self._connection.execute(_VOIDS_OF, {"wanted_id": order_id})]
-
-    def remember_void(self, void: RememberedVoid) -> None:
-        self._connection.execute(sa.insert(REMEMBERED_VOIDS), asdict(void))
-
-    def forget_void(self, order_id: str, user: str) -> None:
-        of_user = (REMEMBERED_VOIDS.c.order_id == order_id, REMEMBERED_VOIDS.c.user == user)
-        self._connection.execute(REMEMBERED_VOIDS.delete().where(*of_user))
-
-    def forget_voids(self, now: Instant) -> None:
-        self._connection.execute(REMEMBERED_VOIDS.delete().where(REMEMBERED_VOIDS.c.valid_until <= now))
-
     def evidence(self, reference: str) -> Sequence[Evidence]:
         query = sa.select(EVIDENCE).where(EVIDENCE.c.reference == reference).order_by(EVIDENCE.c.evidence_number)
         return [Evidence(*row[1:]) for row in self._connection.execute(query)]
@@ -263,16 +242,6 @@ class Tables:
                     for each in subjects
                 ]
                 self._update(_COUNTERSIGN, signed)
-
-    def add_nonce(self, signer: str, nonce: str, expires_at: Instant) -> bool:
-        key = {"signer": signer, "nonce": nonce}
-        if self._connection.execute(sa.select(NONCES).filter_by(**key)).one_or_none() is not None:
-            return False
-        self._connection.execute(sa.insert(NONCES).values(expires_at=expires_at, **key))
-        return True
-
-    def forget_nonces(self, now: Instant) -> None:
-        self._connection.execute(NONCES.delete().where(NONCES.c.expires_at <= now))
 
     def _update(self, statement: sa.Update, rows: list[dict[str, Any]]) -> None:
         """Update exactly one row for each of these; another number means that the ledger has changed."""

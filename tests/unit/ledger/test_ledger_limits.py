@@ -32,22 +32,6 @@ def test_names_that_are_refused(name: str) -> None:
     assert refusal_code(lambda: check_identifier("account id", name)) == RefusalCode.MALFORMED_VALUE
 
 
-@pytest.mark.parametrize(
-    ("signer", "nonce", "expires_at", "now", "wrong"),
-    [
-        ("a b", "n", 2, 1, "signer"),
-        ("alice", "", 2, 1, "nonce"),
-        ("alice", "n", -1, 1, "expiry"),
-        ("alice", "n", 2, -1, "time"),
-    ],
-)
-def test_a_nonce_that_is_refused_is_told_by_what_is_wrong(
-    signer: str, nonce: str, expires_at: int, now: int, wrong: str
-) -> None:
-    with pytest.raises(LedgerRefusal, match=f": {wrong} "):
-        Book().use_nonce(signer, nonce, expires_at, now=now)
-
-
 def test_a_moment_is_a_whole_number_from_1970_on() -> None:
     check_instant("time", 0)
     for wrong in (-1, 1.0, True):

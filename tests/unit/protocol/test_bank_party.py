@@ -244,7 +244,7 @@ def test_an_account_is_shown_to_its_owner_only(bank: Any, sender: str) -> None:
     """Attack A7: a captured query, sent by another."""
     (refused,) = contents(bank.hear(sender, c.AccountQuery("n1", "alice"), 10))
     assert (type(refused), refused.code) == (c.RequestRefused, "not_own_account")
-    (statement,) = contents(bank.hear("alice", c.AccountQuery("n1", "alice"), 11))  # and the nonce is not used up
+    (statement,) = contents(bank.hear("alice", c.AccountQuery("n1", "alice"), 11))
     assert (statement.balance, statement.lines) == (200_000, ())
     for since, until, amounts in ((0, 1, []), (0, 2, [200_000]), (3, None, [])):  # the only deposit was at 2
         query = c.AccountQuery(f"n-{since}-{until}", "alice", since, until)

@@ -6,7 +6,6 @@ from ramp.model.instant import MILLISECOND, SECOND
 from ramp.model.request import RequestForQuotation
 from ramp.protocol.timing import Pace, Retry, Timing
 from ramp.protocol.user.bidding_round import BiddingRound
-from ramp.runtime.ledger.bank_ledger import NONCE_LIFETIME
 
 
 def pace(**limits: int) -> Pace:
@@ -66,7 +65,6 @@ def test_the_limits_fit_one_another() -> None:
     assert 2 * timing.retry_longest < timing.hold_time  # the longest that a vote is waited for
     assert timing.confirm_limit < timing.agreement_validity  # else the bank's deadline comes first
     assert timing.agreement_validity <= ORDER_VALIDITY_MAX
-    assert timing.message_age < NONCE_LIFETIME  # a nonce is remembered as long as its query could be taken again
 
 
 NAMES = tuple("abcdefghij")

@@ -22,7 +22,6 @@ from ramp.protocol import events as ev
 from ramp.protocol import events as said
 from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
-from ramp.protocol.timing import Timing
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import GuardedPlugin
 from ramp.runtime.host import Host, Ports
@@ -238,15 +237,6 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
         assert answer.reserved == ()
     found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
     assert (found.order.state, found.order.code) == (c.OrderState.VOIDED, "expired")
-
-
-def test_a_nonce_outlives_every_moment_at_which_its_query_is_taken() -> None:
-    accounts = Accounts()
-    age = Timing().message_age
-    query = fx.LookUpAccount("c", "n1", "alice", 10, None, None)
-    first, again = (accounts.books.answer(query, now) for now in (10, 10 + 2 * age))
-    assert isinstance(first, said.AccountLookedUp)
-    assert (first.balance.posted, again.code) == (200_000, "replayed")
 
 
 def test_the_overview_comes_in_pages() -> None:
