@@ -2,8 +2,8 @@
 
 Systems forget reservations (Slurm those of its last five seconds when it is killed), make reservations that they
 reported as failed, and know no deadlines. So this book records every promise, and `ramp.batch.reconciling` makes the
-system agree with it. It is a SQLite file with one row per key that survives `kill -9` and power loss. `user_version`
-holds the version of its format; a file of another version is refused.
+system agree with it. It is a SQLite file with one row of JSON per key that survives `kill -9` and power loss.
+`user_version` holds the version of its format; a file of another version is refused.
 """
 
 from __future__ import annotations
@@ -11,41 +11,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from cattrs import BaseValidationError
 
 from ramp.batch.system import Parts
 from ramp.errors import StorageFailed
 from ramp.model.instant import Instant
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.slot import Reservation, Slot
+from ramp.runtime.model_json import model_converter
 from ramp.runtime.sqlite_file import open_file, reading, transaction
 from ramp.runtime.storage_errors import storing
 
 BOOK_VERSION: Final = 1
-_SCHEMA: Final = """
-CREATE TABLE hold (
-    number         INTEGER PRIMARY KEY AUTOINCREMENT,
-    key            TEXT NOT NULL UNIQUE,
-    name           TEXT NOT NULL,
-    reservation_id TEXT NOT NULL,
-    unit           INTEGER NOT NULL,
-    slot           TEXT NOT NULL,
-    parts          TEXT NOT NULL,
-    held_until     INTEGER,
-    firm           INTEGER NOT NULL,
-    account        TEXT NOT NULL,
-    made           INTEGER NOT NULL,
-    released       INTEGER NOT NULL,
-    removed        INTEGER NOT NULL,
-    started        INTEGER,
-    moved_at       INTEGER,
-    step           INTEGER NOT NULL,
-    shaped         INTEGER NOT NULL
-) STRICT
-"""
-
+_SCHEMA: Final = (
+    "CREATE TABLE hold (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, entry TEXT NOT NULL) STRICT"
+)
 _WHAT: Final = "book of holds"
 
 NO_SLOT: Final = Slot(0, 0, 0, 0.0)
@@ -112,8 +96,7 @@ class Entry:
         return Reservation(self.key, self.reservation_id or self.name, self.slot, self.firm, until, self.started)
 
 
-_NAMES: Final = tuple(each.name for each in fields(Entry))
-_COLUMNS: Final = ", ".join(_NAMES)
+_converter: Final = model_converter()
 
 
 class HoldBook:
@@ -145,7 +128,7 @@ class HoldBook:
 
     def live(self, now: Instant) -> tuple[Entry, ...]:
         """Return the entries that take cores now or later, by start."""
-        found = [each for each in self._select("WHERE released = 0") if each.live(now)]
+        found = [each for each in self._select("WHERE NOT json_extract(entry, '$.released')") if each.live(now)]
         return tuple(sorted(found, key=lambda each: (each.slot.start, each.slot.end, each.key)))
 
     def reservations(self, now: Instant) -> tuple[Reservation, ...]:
@@ -164,7 +147,11 @@ class HoldBook:
 
     def to_remove(self, now: Instant) -> tuple[Entry, ...]:
         """Return entries that were released, expired or ended and may still be on the system."""
-        return tuple(each for each in self._select("WHERE removed = 0 AND name <> ''") if not each.live(now))
+        return tuple(
+            each
+            for each in self._select("WHERE NOT entry ->> 'removed' AND entry ->> 'name' <> ''")
+            if not each.live(now)
+        )
 
     def intend(self, entry: Entry) -> None:
         """Record a hold before the system is asked for it.
@@ -203,12 +190,11 @@ class HoldBook:
         self._execute("DELETE FROM hold WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(gone),))
 
     def _write(self, entry: Entry) -> None:
-        texts = {"slot": json.dumps(asdict(entry.slot)), "parts": json.dumps(entry.parts)}
-        row = {name: getattr(entry, name) for name in _NAMES} | texts
-        updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES[1:])
-        marks = ", ".join("?" * len(row))
-        sql = f"INSERT INTO hold ({_COLUMNS}) VALUES ({marks}) ON CONFLICT (key) DO UPDATE SET {updates}"  # noqa: S608
-        self._execute(sql, tuple(row.values()))
+        text = json.dumps(_converter.unstructure(entry))
+        self._execute(
+            "INSERT INTO hold (key, entry) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET entry = excluded.entry",
+            (entry.key, text),
+        )
 
     def _execute(self, sql: str, values: Sequence[Any]) -> None:
         with storing(self.path), transaction(self._connection):
@@ -236,18 +222,9 @@ def read_book(path: Path) -> tuple[Entry, ...]:
 
 
 def _selected(connection: sqlite3.Connection, path: Path, condition: str, *values: Any) -> list[Entry]:
-    sql = f"SELECT {_COLUMNS} FROM hold {condition} ORDER BY number"  # noqa: S608
     with storing(path):
-        rows = connection.execute(sql, values).fetchall()
+        rows = connection.execute(f"SELECT entry FROM hold {condition} ORDER BY number", values).fetchall()  # noqa: S608
     try:
-        return [_entry(row) for row in rows]
-    except (ValueError, TypeError, KeyError) as error:
+        return [_converter.structure(json.loads(text), Entry) for (text,) in rows]
+    except (ValueError, TypeError, KeyError, BaseValidationError) as error:
         raise StorageFailed(f"a row of the book of holds cannot be read: {error}", path=path) from error
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    found = dict(zip(_NAMES, row, strict=True))
-    flags = {name: bool(found[name]) for name in ("firm", "made", "released", "removed", "shaped")}
-    slot = Slot(**json.loads(found["slot"]))
-    parts = tuple((str(node), int(count)) for node, count in json.loads(found["parts"]))
-    return Entry(**{**found, **flags, "slot": slot, "parts": parts})

@@ -30,7 +30,7 @@ TIME_LIMIT_S: Final = 20.0
 """Seconds that a command may take; Slurm's own commands give up after 10 s if the controller hangs."""
 
 OUTPUT_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes that a command may print on either stream; `squeue --json` of 10 000 jobs has some 50 MB."""
+"""Bytes that a command may print on either stream; `scontrol show job` of 10 000 jobs has some 15 MB."""
 
 READ_BYTES: Final = 1 << 16
 """Bytes that are read at once; as many as a pipe has room for."""

@@ -22,19 +22,19 @@ _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _NUMBERED: Final = re.compile(r"(.*?)(\d{1,9})")
 
 
-def expand(text: str) -> tuple[str, ...]:
+def expand(text: str, most: int = NODES_MAX) -> tuple[str, ...]:
     """Return the names of a list, in its order; empty for the empty text and for `(null)`.
 
     Raises:
-        ValueError: if it is no list of nodes, or names more than `NODES_MAX`.
+        ValueError: if it is no list of nodes, or names more than `most`.
     """
     if text in {"", "(null)", "None"}:
         return ()
     found: list[str] = []
     for word in _words(text):
-        found += _expanded(word, text)
-        if len(found) > NODES_MAX:
-            raise ValueError(f"more than {NODES_MAX} nodes in {text[:60]!r}")
+        found += _expanded(word, text, most)
+        if len(found) > most:
+            raise ValueError(f"more than {most} nodes in {text[:60]!r}")
     return tuple(found)
 
 
@@ -84,7 +84,7 @@ def _words(text: str) -> list[str]:
     return [*words, word]
 
 
-def _expanded(word: str, text: str) -> list[str]:
+def _expanded(word: str, text: str, most: int) -> list[str]:
     pieces: list[list[str]] = []
     position = 0
     while position < len(word):
@@ -93,28 +93,34 @@ def _expanded(word: str, text: str) -> list[str]:
             raise ValueError(f"invalid list of nodes: {text[:60]!r}")
         pieces.append([match[1]])
         if match[2] is not None:
-            pieces.append(_numbers(match[2], text))
+            pieces.append(_numbers(match[2], text, most))
         position = match.end()
     count = 1
     for piece in pieces:
         count *= len(piece)
-    if not word or count > NODES_MAX:
-        raise ValueError(f"invalid list of nodes: got {text[:60]!r}, expected at most {NODES_MAX} nodes")
+    if not word or count > most:
+        raise ValueError(f"invalid list of nodes: got {text[:60]!r}, expected at most {most} nodes")
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
-def _numbers(ranges: str, text: str) -> list[str]:
+def _numbers(ranges: str, text: str, most: int) -> list[str]:
     found: list[str] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
         if match is None:
             raise ValueError(f"invalid range of numbers {part[:20]!r} in {text[:60]!r}")
         first, last = int(match[1]), int(match[2] or match[1])
-        if last < first or last - first >= NODES_MAX:
+        if last < first or last - first >= most:
             raise ValueError(f"invalid range of numbers {part[:20]!r} in {text[:60]!r}")
         width = len(match[1])
         found += [f"{number:0{width}}" for number in range(first, last + 1)]
     return found
+
+
+def count_of(numbers: str) -> int:
+    """Count the numbers of a list such as `0-3,7`; `ValueError` if it is no such list."""
+    ranges = (part.partition("-") for part in numbers.split(","))
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
 def placement_of(parts: Parts) -> str:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import random
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -130,6 +130,7 @@ class Link:
         on_up: called when a session is open. Arguments: whether the old session was resumed, and the stanzas to send
             again before all others.
         on_down: called with the reason when an open session is lost.
+        register: makes the account if it is missing; None if its owner makes it.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Link:
         *,
         on_up: Callable[[bool, list[str]], None],
         on_down: Callable[[str], None],
+        register: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.is_up = False
         self._stream = stream
@@ -148,6 +150,7 @@ class Link:
         self._policy = policy
         self._on_up = on_up
         self._on_down = on_down
+        self._register = register
         self._attempt: asyncio.Future[_Outcome] | None = None
         self._session_begun = False
         self._unconfirmed: list[str] = []
@@ -197,6 +200,8 @@ class Link:
         self._stream.init_plugins()
         try:
             async with asyncio.timeout(self._policy.start_limit_s):
+                if self._register is not None:
+                    await self._register()
                 await self._connect(refusals_max=LOGIN_REFUSALS_MAX)
         except TimeoutError:
             await self._drop()
@@ -232,12 +237,13 @@ class Link:
             _log.info("%s: %s:%d: %s (attempt %d)", self._stream.boundjid.bare, host, port, outcome, attempt)
             if outcome is _Outcome.LOGIN_REFUSED:
                 refusals += 1
-                self._stream.set_registering(True)  # a server that lost its accounts gets ours again
                 if refusals_max is not None and refusals >= refusals_max:
                     raise TransportError(
                         f"{self._stream.boundjid.bare}: {host}:{port} refuses the log-in; "
                         "check the password, and that the account exists"
                     )
+                if self._register is not None:
+                    await self._register()  # a server that lost its accounts gets ours again
             elif outcome is _Outcome.CERTIFICATE_REFUSED and refusals_max is not None:
                 raise TransportError(
                     f"{self._stream.boundjid.bare}: {host}:{port}: {outcome}; configure the file of its authority"
@@ -249,7 +255,6 @@ class Link:
         self.is_up = True
         self._just_resumed = resumed
         self._down.clear()
-        self._stream.set_registering(False)
         again, self._unconfirmed = ([] if resumed else self._unconfirmed), []
         if attempts:
             _log.info("%s: connected after %d failed attempts", self._stream.boundjid.bare, attempts)

@@ -1,4 +1,4 @@
-"""Registers an XMPP account with a token of the server's owner: pre-authenticated registration (XEP-0445, XEP-0077).
+"""Registers an XMPP account (XEP-0077), with a token of the server's owner if it asks for one (XEP-0445).
 
 One encrypted connection sends the token, registers the account and logs in. Only the log-in proves that the account
 exists and has the right password. So a client whose registration got no answer repeats it with the same password.
@@ -7,7 +7,6 @@ exists and has the right password. So a client whose registration got no answer 
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 import time
 import xml.etree.ElementTree as ElementTree
@@ -46,12 +45,12 @@ async def register_account(
     ca_file: Path | None,
     patience_s: float = PATIENCE_S,
 ) -> None:
-    """Check that an account exists and has the given password; register it with the token if it does not exist.
+    """Check that an account exists and has the given password; register it if it does not exist.
 
     Args:
         address: of the account, `name@domain` in its prepared form.
         password: chosen by the account's owner.
-        token: token from the server's owner.
+        token: token from the server's owner; empty for a server that registers everyone.
         servers: (host, port) of the server's addresses, tried in turn.
         ca_file: PEM file of the only trusted authorities; None trusts those of the system.
         patience_s: how long to retry while the server does not know the token, in seconds.
@@ -60,7 +59,6 @@ async def register_account(
         TransportError: no server was reached or trusted, or the server refuses the account.
     """
     context = tls_context(ca_file)
-    logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # the caller reports the problem once
     end = time.monotonic() + patience_s
     while True:
         problems = []
@@ -130,7 +128,7 @@ class _Registrar(TlsClient):
         if "starttls" in self.features and not self._encrypted:
             self._encrypted = True
             self.was_heard = True
-            self.knows_no_token = features.xml.find(_FEATURE) is None
+            self.knows_no_token = bool(self._token) and features.xml.find(_FEATURE) is None
             self._refused = _TAKES_NONE if self.knows_no_token else await self._register()
         elif not self._encrypted and features.xml.find("{urn:ietf:params:xml:ns:xmpp-tls}starttls") is None:
             self._settle("offers no encryption")
@@ -144,7 +142,8 @@ class _Registrar(TlsClient):
         asked = self.Iq(stype="set", sto=self.boundjid.domain)
         asked["register"]["username"] = self.boundjid.user
         asked["register"]["password"] = self.password
-        for what, step in (("the token", shown), ("the registration", asked)):
+        steps = [("the token", shown)] if self._token else []
+        for what, step in (*steps, ("the registration", asked)):
             try:
                 await step.send(timeout=ANSWER_LIMIT_S)
             except IqError as error:

@@ -1,7 +1,7 @@
 """One agent's XMPP stream, based on slixmpp's client.
 
 Additions to slixmpp: outgoing stanzas as text that still count for stream management (XEP-0198), incoming chat messages
-read directly from the XML, flow control, registration with a timeout, and one TLS context for the process.
+read directly from the XML, flow control, and one TLS context for the process.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from slixmpp import ClientXMPP
-from slixmpp.exceptions import IqError, IqTimeout
 
 from ramp.errors import ConfigurationError
 from ramp.xmpp.address import is_canonical, sender_of
 
 ACK_WINDOW = 25
 """Stanzas between two requests for acknowledgement (XEP-0198); also the maximum sent twice after a lost connection."""
-
-REGISTER_LIMIT_S = 10.0
-"""Timeout of an in-band registration (XEP-0077), in seconds."""
 
 _MESSAGE_TAG = "{jabber:client}message"
 _STANZA_TAGS = frozenset({_MESSAGE_TAG, "{jabber:client}iq", "{jabber:client}presence"})
@@ -104,7 +100,6 @@ class MarketStream(TlsClient):
         jid: bare address of the agent.
         password: password of its account.
         context: TLS context from `tls_context`.
-        register: whether to create the account if the server allows it.
         on_message: called with each arriving `message` element.
         on_misaddressed: called with the `from` of each stanza dropped because that is not a canonical address.
     """
@@ -115,7 +110,6 @@ class MarketStream(TlsClient):
         password: str,
         *,
         context: ssl.SSLContext,
-        register: bool,
         on_message: Callable[[ElementTree.Element], None],
         on_misaddressed: Callable[[str], None],
     ) -> None:
@@ -130,30 +124,6 @@ class MarketStream(TlsClient):
         self.add_event_handler("ssl_invalid_chain", self._distrust)
         self.register_plugin("xep_0199")  # answers pings, and lets the link ping the server
         self.register_plugin("xep_0198", {"window": ACK_WINDOW})
-        if register:
-            self.register_plugin("xep_0077")
-            self.add_event_handler("register", self._register)
-
-    async def _register(self, _: object) -> None:
-        """Create the account; an existing account is no error."""
-        request = self.Iq()
-        request["type"] = "set"
-        request["register"]["username"] = self.boundjid.user
-        request["register"]["password"] = self.password
-        try:
-            await request.send(timeout=REGISTER_LIMIT_S)
-        except IqError as error:
-            condition = error.iq["error"]["condition"]
-            if condition != "conflict":
-                _log.warning("%s: the server refuses to register the account: %s", self.boundjid.bare, condition)
-        except IqTimeout:
-            _log.warning("%s: no answer to the registration within %s s", self.boundjid.bare, REGISTER_LIMIT_S)
-            self.abort()
-
-    def set_registering(self, wanted: bool) -> None:
-        """Switch account creation on or off for later log-ins; off saves a round trip."""
-        if "xep_0077" in self.plugin:
-            self["xep_0077"].create_account = wanted
 
     def forget_login_attempts(self) -> None:
         """Allow all log-in mechanisms again; slixmpp remembers those of a connection lost during the log-in."""

@@ -27,6 +27,7 @@ from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages
 from ramp.xmpp.link import Link, TransportSettings
 from ramp.xmpp.quotas import Complaints, SenderQuota
+from ramp.xmpp.registering import register_account
 from ramp.xmpp.stream import MarketStream, tls_context
 
 OUTBOX_MESSAGES_MAX = 2_000
@@ -129,7 +130,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             str(self.jid),
             self.password,
             context=tls_context(self.settings.ca_file),
-            register=self.settings.register,
             on_message=self._arrived,
             on_misaddressed=self._misaddressed,
         )
@@ -139,6 +139,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             self.settings.policy,
             on_up=self._came_up,
             on_down=self._went_down,
+            register=self._registered if self.settings.register else None,
         )
         try:
             await self._hook_plugin_before_connection()
@@ -157,6 +158,9 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         early, self._early = self._early, []
         for message in early:
             self.dispatch(message)
+
+    async def _registered(self) -> None:
+        await register_account(str(self.jid), self.password, "", self.settings.servers, self.settings.ca_file)
 
     async def stop(self) -> None:
         """Log out and end all behaviours, after the messages already sent have left."""

@@ -211,7 +211,7 @@ FAULTS: dict[str, tuple[Open, str]] = {
     "load does not count holds": (_faulty(quote=_half_loaded), "load-counts-reservations"),
     "sold twice": (_faulty(_taken=lambda *_: ""), "a-slot-that-has-gone-is-refused"),
     "confirm is None": (_faulty(confirm=lambda *_: None), "the-same-key-is-the-same-reservation"),
-    "confirm is not firm": (_faulty(confirm=SteadyMachine.reservation), "a-firm-reservation-outlives-its-hold"),
+    "confirm is not firm": (_faulty(confirm=SteadyMachine.reservation), "everything-survives-a-restart"),
     "release does nothing": (_faulty(release=lambda *_: None), "what-was-released-stays-released"),
     "release raises": (_faulty(release=_raising(KeyError("k"))), "releasing-the-unknown-is-no-error"),
     "forgets what is live": (

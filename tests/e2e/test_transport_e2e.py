@@ -1,14 +1,17 @@
 """The transport over sessions that are cut on Prosody, and what both kinds of server keep to themselves."""
 
 import asyncio
+import shutil
 import socket
 
 import psutil
 import pytest
 
+from ramp.errors import TransportError
 from ramp.model.acl import EncodedMessage
-from ramp.xmpp.link import LinkPolicy
-from tests.integration.transport.transport_party import parties
+from ramp.servers.prosody import ProsodyServer, prosody_executable
+from ramp.xmpp.link import LinkPolicy, TransportSettings
+from tests.integration.transport.transport_party import Party, parties
 from tests.waiting import LIMIT_S, soon
 
 pytestmark = pytest.mark.e2e
@@ -68,6 +71,40 @@ async def test_what_the_server_never_confirmed_is_sent_again_to_its_successor(pr
         prosody_server.start()
         assert [await reader.next_body() for _ in range(11)] == [f"{number}" for number in range(11)]
         assert writer.story.count("up") == 2
+
+
+class OpenProsody(ProsodyServer):
+    """A server that registers everyone, as its owner may configure it."""
+
+    def _command(self, certificate):
+        command, path = super()._command(certificate), self.state_dir / "prosody.cfg.lua"
+        text = path.read_text().replace('"ramp_registration"', '"register_ibr"')
+        text = text.replace('; "register"; "register_ibr"', "").replace("registration = false", "registration = true")
+        path.write_text(text)
+        return command
+
+
+async def test_agents_make_their_accounts_on_a_server_that_lets_them(tmp_path):
+    """Also again, after it has lost them; and nobody gets the account of another."""
+    if prosody_executable() is None:
+        pytest.skip("Prosody is not installed")
+    with OpenProsody(tmp_path / "open") as server:
+        settings = TransportSettings(
+            servers=((server.host, server.port),), ca_file=server.ca_file, register=True, policy=LATER
+        )
+        agent = Party("new", settings)
+        await agent.start()
+        try:
+            server.stop()
+            shutil.rmtree(server.state_dir / "data")
+            server.start()
+            await soon(lambda: len(agent.story) > 1 and agent.is_connected)
+            thief = Party("new", settings)
+            thief.password = "another"
+            with pytest.raises(TransportError, match="refuses the registration: conflict"):
+                await thief.start()
+        finally:
+            await agent.stop()
 
 
 def test_servers_listen_on_loopback_only(xmpp_server):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -74,6 +75,7 @@ def register(place: AccountPlace, password: str, token: str) -> None:
     """
     with _authority(place.server_ca) as ca_file:
         address = f"{place.name}@{place.domain}"
+        logging.getLogger("slixmpp").setLevel(logging.CRITICAL)  # the error is enough
         asyncio.run(register_account(address, password, token, place.servers, ca_file))
 
 

@@ -1,25 +1,23 @@
-"""Slurm's running and waiting jobs: `squeue` as text if that says enough, else as JSON.
+"""Slurm's running and waiting jobs: `squeue`, and `scontrol show job` if that does not say enough.
 
-The text comes first, because with a thousand waiting jobs it costs a tenth of the JSON. It has only fields that no user
-can write into (no names of jobs, no paths). The reason, which may contain spaces and commas, comes last. The total of
-CPUs gives the cores of each node for jobs on one node or on whole nodes. For other jobs, versions with JSON name the
-cores; without JSON a job counts with as much of each node as it may have. Where Slurm allots memory, a second question
-asks for that of each running job. squeue(1), scontrol(1); JSON of 22.05 (data
-parser v0.0.38) and of 23.11 and later, where numbers are tables.
+`squeue` is asked only for fields that no user can write into (no names of jobs, no paths). The reason, which may
+contain spaces and commas, comes last. The total of CPUs gives the cores of each node for jobs on one node or on whole
+nodes. For other jobs `scontrol` lists the CPUs of each node; without a list a job counts with as much of each node as
+it may have. Where Slurm allots memory, a further question asks for that of each running job. squeue(1), scontrol(1).
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from ramp.batch.commands import Question
-from ramp.batch.node_lists import expand
+from ramp.batch.node_lists import count_of, expand
 from ramp.batch.slurm.times import duration_of, instant_of
 from ramp.batch.system import Node, Parts, RunningJob, WaitingJob
 from ramp.model.instant import Duration, Instant
@@ -32,6 +30,8 @@ _STATES: Final = f"PD,{_HAVING}"
 _MEMORY: Final = re.compile(r"(?:^|,)mem=([\d.]+)([KMGTP]?)(?:,|$)")
 _MEGABYTES: Final = {"K": Decimal(1) / 1024, "": Decimal(1), "M": Decimal(1), "G": Decimal(2**10), "T": Decimal(2**20)}
 _MEGABYTES["P"] = Decimal(2**30)
+_DETAILED: Final = re.compile(r"JobId=(\d+) (?:ArrayJobId=(\d+) ArrayTaskId=(\d+) )?")
+_CPUS: Final = re.compile(r" Nodes=(\S+) CPU_IDs=([\d,-]+) ")
 _WAITING: Final = "PENDING"
 _ABSENT: Final = frozenset({"", "(null)", "N/A", "None"})
 _NOT_FOR_CORES: Final = re.compile(
@@ -125,62 +125,24 @@ def parse_memories(text: str) -> dict[str, int]:
     return found
 
 
-def allocation_question(threads: int) -> Question[dict[str, Parts]]:
-    """Ask for the cores of each node of running jobs, from versions with JSON; a core has `threads` CPUs."""
-    return Question(("squeue", "-a", "--json"), lambda text: parse_allocations(text, threads))
+def details_question() -> Question[dict[str, list[tuple[str, str]]]]:
+    """Ask which CPUs of which nodes each job has."""
+    return Question(("scontrol", "-o", "-d", "show", "job"), parse_details)
 
 
-def parse_allocations(text: str, threads: int = 1) -> dict[str, Parts]:
-    """Return the cores of each node by job id, for the jobs whose cores the JSON names.
+def parse_details(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Return lists of nodes and of their CPUs, as Slurm writes them, by job id.
 
-    Raises:
-        ValueError: if it is invalid JSON, or Slurm reports errors in it (with exit code 0).
+    Names and paths of users are in these lines too. So a job that is there twice has no list, and `running_jobs` takes
+    only lists of the nodes that a job has.
     """
-    read = json.loads(text)
-    jobs = read["jobs"]
-    if read.get("errors"):
-        raise ValueError(f"errors: {json.dumps(read['errors'])[:200]}")
-    found: dict[str, Parts] = {}
-    for job in jobs:
-        resources = job.get("job_resources")
-        if not isinstance(resources, dict) or not resources:
-            continue
-        parts = _allocated(resources, threads)
-        if parts and all(count for _, count in parts):
-            found[_job_id(job)] = parts
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in text.splitlines():
+        job = _DETAILED.match(line)
+        if job is not None:
+            job_id = f"{job[2]}_{job[3]}" if job[2] else job[1]
+            found[job_id] = [] if job_id in found else _CPUS.findall(line)
     return found
-
-
-def _job_id(job: Mapping[str, Any]) -> str:
-    """Write an id as squeue does: `12`, or `10_3` for an element of an array."""
-    array, task = _number(job.get("array_job_id")), _number(job.get("array_task_id"))
-    return f"{array}_{task}" if array and task is not None else str(int(job["job_id"]))
-
-
-def _number(value: Any) -> int | None:
-    """Read a number as since 23.02 (`{"set": true, "infinite": false, "number": 3}`) or before (`3`, `null`)."""
-    if isinstance(value, dict):
-        return int(value["number"]) if value.get("set") and not value.get("infinite") else None
-    return None if value is None else int(value)
-
-
-def _allocated(resources: Mapping[str, Any], threads: int) -> Parts:
-    nodes = resources.get("nodes")
-    if isinstance(nodes, dict):  # 24.05 and later: a list of nodes with CPUs
-        each_node = [
-            (each["name"], None, each.get("cpus", {}).get("count", 0)) for each in nodes.get("allocation") or ()
-        ]
-    else:  # 22.05 names cores and says 0 CPUs; 23.11 counts CPUs and may name no cores
-        found = resources.get("allocated_nodes") or ()
-        each_node = [(each["nodename"], each.get("sockets"), each.get("cpus_used", 0)) for each in found]
-    return tuple(
-        (str(name), _cores_of(sockets) if sockets else -(-int(cpus) // threads)) for name, sockets, cpus in each_node
-    )
-
-
-def _cores_of(sockets: Mapping[str, Any]) -> int:
-    """Count cores in tables of sockets and cores; the value of a job's core begins with `allocated`."""
-    return sum(str(state).startswith("allocated") for socket in sockets.values() for state in socket["cores"].values())
 
 
 def cores_unclear(jobs: Sequence[QueuedJob], cores: Mapping[str, int], threads: int) -> bool:
@@ -200,10 +162,20 @@ def _told_by_text(job: QueuedJob, cores: Mapping[str, int], threads: int) -> Par
     return whole if sum(count for _, count in whole) == wanted else None
 
 
+def _told_by_details(job: QueuedJob, details: Sequence[tuple[str, str]], threads: int) -> Parts | None:
+    cpus: dict[str, int] = {}
+    with contextlib.suppress(ValueError):
+        for names, numbers in details:
+            cpus |= dict.fromkeys(expand(names, most=len(job.node_names)), count_of(numbers))
+    parts = tuple((name, cpus.get(name, 0) // threads) for name in job.node_names)
+    counts = [count for _, count in parts]
+    return parts if min(counts) > 0 and sum(counts) >= -(-job.cpus // threads) else None
+
+
 def running_jobs(
     jobs: Sequence[QueuedJob],
     nodes: Sequence[Node],
-    allocations: Mapping[str, Parts],
+    details: Mapping[str, Sequence[tuple[str, str]]],
     threads: int,
     memories: Mapping[str, int],
 ) -> tuple[RunningJob, ...]:
@@ -212,7 +184,7 @@ def running_jobs(
     Args:
         jobs: the queue.
         nodes: our nodes.
-        allocations: cores by job, if they were asked for.
+        details: of jobs, by `parse_details`, if they were asked for.
         threads: hardware threads, which Slurm calls CPUs, of a core.
         memories: MB by job; empty where Slurm does not allot memory.
     """
@@ -222,7 +194,7 @@ def running_jobs(
     for job in jobs:
         if not any(name in cores for name in job.node_names):
             continue
-        parts = allocations.get(job.job_id) or _told_by_text(job, cores, threads)
+        parts = _told_by_text(job, cores, threads) or _told_by_details(job, details.get(job.job_id, ()), threads)
         if parts is None:  # as much of each node as it may have
             most = -(-job.cpus // threads) - (len(job.node_names) - 1)
             parts = tuple((name, min(most, cores.get(name, 0))) for name in job.node_names)

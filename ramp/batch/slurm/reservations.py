@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ramp.batch.commands import Question
-from ramp.batch.node_lists import expand
+from ramp.batch.node_lists import count_of, expand
 from ramp.batch.slurm.times import instant_of, told
 from ramp.batch.system import Parts, SystemReservation, WantedReservation
 from ramp.launching.worker import JOB_PREFIX
@@ -70,17 +70,9 @@ def _parts(nodes: str, rest: str, cores: Mapping[str, int]) -> tuple[Parts, bool
 
     Slurm names them for reservations of cores, but during their first seconds gives only the total.
     """
-    counted = {name: _core_ids(ids) for names, ids in _NODE.findall(rest) for name in expand(names)}
+    counted = {name: count_of(ids) for names, ids in _NODE.findall(rest) for name in expand(names)}
     parts = tuple((name, counted.get(name, cores[name])) for name in expand(nodes) if name in cores)
     return parts, bool(counted)
-
-
-def _core_ids(text: str) -> int:
-    count = 0
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        count += int(last or first) - int(first) + 1
-    return count
 
 
 def make_question(wanted: WantedReservation, user: str, partition: str) -> tuple[str, ...]:

@@ -90,7 +90,6 @@ class SlurmSystem(BatchSystem):
         self._wrapper = wrapper
         self._wait = wait
         self._cores: Mapping[str, int] | None = None
-        self._json = True
         self._choice = choice
         self._allots_memory: bool | None = None
         self._lists: bool | None = None
@@ -105,10 +104,11 @@ class SlurmSystem(BatchSystem):
         cores = {node.name: node.cores for node in listed.nodes}
         limits = self._limits(listed.threads)
         jobs = ask(queue.queue_question(), self.run)
-        allocations = self._allocations(jobs, cores, listed.threads)
+        unclear = queue.cores_unclear(jobs, cores, listed.threads)
+        details = ask(queue.details_question(), self.run) if unclear else {}
         found = ask(reservations.list_question(cores), self.run)
         memories = ask(queue.memory_question(), self.run) if self._memory_counts() else {}
-        running = queue.running_jobs(jobs, listed.nodes, allocations, listed.threads, memories)
+        running = queue.running_jobs(jobs, listed.nodes, details, listed.threads, memories)
         waiting = queue.waiting_jobs(jobs, self.partition, listed.threads)
         return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)
 
@@ -137,20 +137,6 @@ class SlurmSystem(BatchSystem):
         listed = listed_nodes(self.partition, self._choice, self.run)
         self._cores = {node.name: node.cores for node in listed.nodes}
         return listed
-
-    def _allocations(
-        self, jobs: tuple[queue.QueuedJob, ...], cores: Mapping[str, int], threads: int
-    ) -> Mapping[str, Parts]:
-        """Return the cores of each node by job, if the text lacks them and this version has JSON."""
-        if not self._json or not queue.cores_unclear(jobs, cores, threads):
-            return {}
-        try:
-            return ask(queue.allocation_question(threads), self.run)
-        except CommandFailed as failed:
-            if "json" in failed.said.lower() or "unrecognized option" in failed.said:
-                self._json = False  # a version without it
-                return {}
-            raise
 
     def _check_controller(self) -> None:
         """Ask whether the controller answers: without it this takes a tenth of a second, other questions 9 s.

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
-from ramp.model.slot import Slot
 from ramp.plugins.contract.subject import (
     SEARCHED,
     AskedPlugin,
@@ -32,11 +31,12 @@ def a_slot_that_has_gone_is_refused(subject: Subject, machine: AskedPlugin) -> N
 
 
 def the_same_key_is_the_same_reservation(subject: Subject, machine: AskedPlugin) -> None:
-    """Every call can be repeated: the second answer equals the first, and nothing is set aside twice."""
+    """What is quoted is held, with its cores and place; calls can be repeated, and set nothing aside twice."""
     key, unit, now = subject.key("again"), subject.unit(), subject.now
     slot = slot_for(machine, unit, now)
     first = reserved("hold", machine.hold(key, unit, slot, now + HOUR, now))
     demand(not first.firm and first.held_until == now + HOUR, f"hold: {first!r} is no hold until {now + HOUR}")
+    same("hold: cores and placement", (first.slot.cores, first.slot.placement), (slot.cores, slot.placement))
     same("hold again", machine.hold(key, unit, slot, now + 2 * HOUR, now + SECOND), first)
     same("reservations", machine.reservations(now), (first,))
     firm = reserved("confirm", machine.confirm(key, now + SECOND))
@@ -69,19 +69,6 @@ def a_hold_ends_at_its_deadline(subject: Subject, machine: AskedPlugin) -> None:
     refused("confirm at the deadline", machine.confirm(keys[0], until), RefusalCode.HOLD_EXPIRED)
 
 
-def a_firm_reservation_outlives_its_hold(subject: Subject, machine: AskedPlugin) -> None:
-    """What was confirmed stays after the hold's deadline."""
-    key = subject.key("firm")
-    held(machine, key, subject.unit(), subject.now + SECOND, subject.now)
-    firm = reserved("confirm", machine.confirm(key, subject.now))
-    same("reservations after the hold's deadline", machine.reservations(subject.now + 30 * SECOND), (firm,))
-
-
-def confirming_what_never_was(subject: Subject, machine: AskedPlugin) -> None:
-    """`confirm` of a key that never was: `hold_expired`."""
-    refused("confirm", machine.confirm(subject.key("never"), subject.now), RefusalCode.HOLD_EXPIRED)
-
-
 def what_was_released_stays_released(subject: Subject, machine: AskedPlugin) -> None:
     """A key that was released, held or firm, is never held again: `cancelled`; its cores are free."""
     unit, now = subject.unit(), subject.now
@@ -101,7 +88,8 @@ def what_was_released_stays_released(subject: Subject, machine: AskedPlugin) -> 
 
 
 def releasing_the_unknown_is_no_error(subject: Subject, machine: AskedPlugin) -> None:
-    """`release` of a key that never was changes nothing and raises nothing: messages overtake each other."""
+    """`release` of a key that never was changes nothing: messages overtake each other. `confirm`: `hold_expired`."""
+    refused("confirm", machine.confirm(subject.key("never"), subject.now), RefusalCode.HOLD_EXPIRED)
     before = slot_for(machine, subject.unit(), subject.now)
     machine.release(subject.key("unknown"), subject.now)
     same("quote", machine.quote(subject.unit(), subject.now), before)
@@ -139,17 +127,6 @@ def reservations_are_listed_by_start(subject: Subject, machine: AskedPlugin) -> 
     starts = [each.slot.start for each in machine.reservations(subject.now)]
     demand(len(starts) == 3, f"reservations: got {len(starts)} entries, expected 3")
     demand(starts == sorted(starts), f"reservations: the starts {starts} are not in order")
-
-
-def a_slot_is_held_as_it_was_quoted(subject: Subject, machine: AskedPlugin) -> None:
-    """What is set aside is the slot that was quoted: its time, its cores and its place."""
-    slot = slot_for(machine, subject.unit(), subject.now)
-    given = reserved("hold", machine.hold(subject.key("as"), subject.unit(), slot, subject.now + HOUR, subject.now))
-
-    def shown(each: Slot) -> tuple[int, int, int, str]:
-        return each.start, each.end, each.cores, each.placement
-
-    same("hold: start, end, cores and placement", shown(given.slot), shown(slot))
 
 
 def what_is_over_is_forgotten(subject: Subject, machine: AskedPlugin) -> None:

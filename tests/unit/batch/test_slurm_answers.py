@@ -1,6 +1,5 @@
 """What Slurm prints, as it is read: recorded from 22.05.8 (`slurm_22_05/`), or quoted from others' test data."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -69,8 +68,8 @@ def _queue() -> tuple[tuple[RunningJob, ...], tuple[WaitingJob, ...]]:
     listed = partition.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))
     assert queue.cores_unclear(jobs, ALPHA, 1)
-    allocations = queue.parse_allocations(_recorded("squeue.json"))
-    return queue.running_jobs(jobs, listed.nodes, allocations, 1, {}), queue.waiting_jobs(jobs, "debug", 1)
+    details = queue.parse_details(_recorded("jobs.txt"))
+    return queue.running_jobs(jobs, listed.nodes, details, 1, {}), queue.waiting_jobs(jobs, "debug", 1)
 
 
 def test_running_jobs_with_the_cores_of_each_node() -> None:
@@ -93,7 +92,7 @@ def test_what_agents_have_launched_is_known_by_its_name() -> None:
     assert parse("") == frozenset()
 
 
-def test_without_json_a_job_counts_with_as_much_of_each_node_as_it_may_have() -> None:
+def test_without_lists_a_job_counts_with_as_much_of_each_node_as_it_may_have() -> None:
     listed = partition.parse_nodes(_recorded("sinfo.txt"))
     jobs = queue.parse_queue(_recorded("squeue.txt"))
     parts = {job.job_id: job.parts for job in queue.running_jobs(jobs, listed.nodes, {}, 1, {})}
@@ -115,54 +114,48 @@ def test_waiting_jobs_with_their_plans() -> None:
     assert queue.waiting_jobs(queue.parse_queue(_recorded("squeue.txt")), "other", 1) == ()
 
 
-def test_cores_of_nodes_as_23_11_tells_them() -> None:
-    # github.com/spiffe/slurm-spire-syncer, internal/slurm/testdata/slurm_23_11.json, commit 5c18500: jobs 1001, 1003
-    of_1001 = [
-        {"sockets": {"0": {"cores": {"0": "allocated_and_in_use"}}}, "nodename": name, "cpus_used": 2}
-        for name in ("node01", "node02")
-    ]
-    jobs = [
-        {"job_id": 1001, "job_resources": {"nodes": "node[01-02]", "allocated_cores": 4, "allocated_nodes": of_1001}},
-        {"job_id": 1003, "job_resources": {"nodes": "node[04-05]", "allocated_cores": 2, "allocated_nodes": []}},
-        {"job_id": 1004, "job_resources": {}},
-    ]
-    # github.com/lingweicai/easyhpc, bridge/internal/slurm: job 560 of a cluster with OpenHPC, where no cores are named
-    of_560 = [{"nodename": name, "cpus_used": 2, "memory_used": 0} for name in ("c31", "c32")]
-    jobs.append({"job_id": 560, "job_resources": {"nodes": "c[31-32]", "allocated_nodes": of_560}})
-    found = queue.parse_allocations(json.dumps({"errors": [], "jobs": jobs}), threads=2)
-    assert found == {"1001": (("node01", 1), ("node02", 1)), "560": (("c31", 1), ("c32", 1))}
+def _detailed(*lists: str, name: str = "wrap", cpus: int = 3, threads: int = 1) -> object:
+    """Cores of a job on n1 and n2, of 8 cores each, from its line as 22.05.8 prints it."""
+    shown = "".join(f"  Nodes={nodes} CPU_IDs={numbers} Mem=0 GRES= " for nodes, numbers in map(str.split, lists))
+    text = f"JobId=7 JobName={name} UserId=u(1) CoreSpec=* JOB_GRES=(null) {shown}MinCPUsNode=1 Command=(null)\n"
+    line = f"7|RUNNING|u|debug|10:00|2026-11-21T23:11:53|N/A|N/A|{cpus}|2|n[1-2]|(null)|1|(null)|None"
+    nodes = [Node("n1", 8), Node("n2", 8)]
+    (found,) = queue.running_jobs(queue.parse_queue(line), nodes, queue.parse_details(text), threads, {})
+    return found.parts
 
 
-def test_cores_of_nodes_as_24_11_tells_them() -> None:
-    # github.com/spiffe/slurm-spire-syncer, internal/slurm/testdata/mixed.json, commit 5c18500: jobs 1001, 1004, 1005
-    allocation = [{"name": f"gpu{number}", "index": number - 1, "cpus": {"count": 4}} for number in (1, 2, 3)]
-    jobs = [
-        {"job_id": 1001, "job_resources": {"cpus": 8, "nodes": {"count": 2, "list": "node[01-02]", "whole": False}}},
-        {"job_id": 1004, "job_resources": {"nodes": {"count": 3, "list": "gpu[1-3]", "allocation": allocation}}},
-        {"job_id": 1005},
-    ]
-    found = queue.parse_allocations(json.dumps({"errors": [], "warnings": [], "jobs": jobs}), threads=1)
-    assert found == {"1004": (("gpu1", 4), ("gpu2", 4), ("gpu3", 4))}
+def test_cores_of_nodes_are_read_from_lists_of_their_cpus() -> None:
+    assert _detailed("n1 0-1", "n2 7") == (("n1", 2), ("n2", 1))
+    assert _detailed("n[1-2] 0-1,4-5", cpus=8, threads=2) == (("n1", 2), ("n2", 2))
+    assert _detailed("n[1-2] 0-3", cpus=4, threads=2) == (("n1", 2), ("n2", 2)), (
+        "jobs without hyperthreads have whole cores"
+    )
 
 
-def test_elements_of_arrays_are_called_as_in_the_text() -> None:
-    resources = {"allocated_nodes": [{"nodename": "n1", "cpus_used": 3}]}
-    number = {"set": True, "infinite": False, "number": 7}
-    none = {"set": False, "infinite": False, "number": 0}
-    jobs = [
-        {"job_id": 31, "array_job_id": 30, "array_task_id": 3, "job_resources": resources},
-        {"job_id": 32, "array_job_id": 0, "array_task_id": None, "job_resources": resources},
-        {"job_id": 33, "array_job_id": number, "array_task_id": number, "job_resources": resources},
-        {"job_id": 34, "array_job_id": none, "array_task_id": none, "job_resources": resources},
-    ]
-    assert set(queue.parse_allocations(json.dumps({"jobs": jobs}))) == {"30_3", "32", "7_7", "34"}
+def test_elements_of_arrays_are_called_as_in_the_queue() -> None:
+    text = "JobId=31 ArrayJobId=30 ArrayTaskId=3 JobName=a  Nodes=n1 CPU_IDs=0 Mem=0 GRES= \nJobId=32 JobName=b\n"
+    assert queue.parse_details(text) == {"30_3": [("n1", "0")], "32": []}
 
 
-def test_errors_inside_json_are_errors_though_the_exit_code_is_0() -> None:
-    text = _recorded("failures.txt")
-    said = text[text.index("{\n") : text.index("}rc=0") + 1].replace('"nodes"', '"jobs"')
-    with pytest.raises(ValueError, match="Unspecified error"):
-        queue.parse_allocations(said)
+@pytest.mark.parametrize(
+    "name",
+    ["x Nodes=n3 CPU_IDs=0-7 Mem=0 GRES= ", "x Nodes=n1 CPU_IDs=0-7 Mem=0 GRES= "],
+)
+def test_a_name_that_looks_like_a_list_of_cpus_changes_nothing(name: str) -> None:
+    assert _detailed("n1 0-1", "n2 7", name=name) == (("n1", 2), ("n2", 1))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x Nodes=n[ CPU_IDs=0 Mem=0",
+        "x Nodes=n[1-999999] CPU_IDs=0 Mem=0",
+        "x Nodes=n1 CPU_IDs=-,- Mem=0",
+        "x\nJobId=7 ",
+    ],
+)
+def test_of_a_job_in_doubt_as_much_of_each_node_counts_as_it_may_have(name: str) -> None:
+    assert _detailed("n1 0-1", "n2 7", name=name) == (("n1", 2), ("n2", 2))
 
 
 @pytest.mark.parametrize("line", ["1|RUNNING", "1|RUNNING|u|p|10:00|yesterday|NONE|N/A|1|1|n1|(null)|1|(null)|None"])
@@ -297,28 +290,6 @@ def test_a_dead_controller_is_named_at_once_and_a_backup_answers_for_it() -> Non
     backed = Completed(PING, 0, dead + "Slurmctld(backup) at other is UP\n", "")
     with pytest.raises(BatchSystemError, match="no nodes"):
         _system(backed)[0].snapshot(0)
-
-
-def test_a_version_without_json_is_asked_for_it_once() -> None:
-    line = "7|RUNNING|u|debug|10:00|2026-11-21T23:11:53|N/A|N/A|3|2|a[1-2]|(null)|1|(null)|None\n"
-    nodes_said = "".join(f"a{number}|idle|1|8|1|8|1000|(null)|(null)|none\n" for number in (1, 2))
-    texts = {"sinfo": nodes_said, "scontrol": "No reservations in the system\n"}
-    asked: list[tuple[str, ...]] = []
-
-    def run(argv: tuple[str, ...], stdin: str = "", time_limit_s: float | None = None) -> Completed:
-        asked.append(argv)
-        if "--json" in argv:
-            return Completed(argv, 1, "", "squeue: unrecognized option '--json'")
-        if argv[:2] == ("scontrol", "show"):
-            return Completed(argv, 0, "SelectTypeParameters    = CR_CORE\n", "")
-        if "partition" in argv:
-            return Completed(argv, 0, "PartitionName=debug MaxTime=UNLIMITED State=UP\n", "")
-        return Completed(argv, 0, texts.get(argv[0], line), "")
-
-    system = SlurmSystem(run, "debug", "market")
-    for _ in range(2):
-        assert system.snapshot(0).running[0].parts == (("a1", 2), ("a2", 2))
-    assert sum("--json" in argv for argv in asked) == 1
 
 
 def test_a_word_that_is_no_job_is_not_cancelled() -> None:
