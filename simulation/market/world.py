@@ -274,7 +274,7 @@ class World(MarketView):
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        if self._guarded(actor, Host.command, command) and command in actor.unheeded:
+        if self._guarded(actor, Host.take, command) and command in actor.unheeded:
             actor.unheeded.remove(command)
 
     def _guarded(self, actor: Actor, action: Callable[..., None], *given: object) -> bool:
@@ -415,7 +415,7 @@ class World(MarketView):
         self._observer.answered(name, answer, self.now)
         for checker in self._answered:
             checker.on_answered(name, answer, self)
-        self._guarded(self._actors[name], Host.answer, answer)
+        self._guarded(self._actors[name], Host.take, answer)
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:
