@@ -150,7 +150,7 @@ class Changing:
                 MarketRefusalCode.NAME_TAKEN, f"the name {name} is taken by {what}; choose another name"
             )
         address = self._config.address(name)
-        if Register(self._state.invitations).is_promised(address, self._clock.now()):
+        if any(each.name == address for each in Register(self._state.invitations).promised(self._clock.now())):
             reason = f"{address} has an invitation; choose another name, or run `ramp invite revoke {address}` first"
             raise market_refused(MarketRefusalCode.NAME_TAKEN, reason)
 
