@@ -233,7 +233,13 @@ class PartyBuilder:
         started_at = self.state.started_at(self.clock.now())
         machine, source = open_machine(resource, started_at, self.state.reservations, guests)
         party = self._market.resource_party(
-            self.config.address(name), resource, source, RandomIds(), draining=resource.draining
+            self.config.address(name),
+            source,
+            RandomIds(),
+            terms=resource.terms,
+            prices=resource.prices,
+            launching=resource.launching,
+            draining=resource.draining,
         )
         launcher = self._launcher(resource, deliver, watch)
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}

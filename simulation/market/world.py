@@ -169,8 +169,16 @@ class World(MarketView):
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
             "launcher": resource.launcher,
         }
-        source, ids = resource.machine.source, CountedIds(name)
-        self._add(name, Role.RESOURCE, partial(self.composition.resource_party, name, resource, source, ids), fixed)
+        party = partial(
+            self.composition.resource_party,
+            name,
+            resource.machine.source,
+            CountedIds(name),
+            terms=resource.terms,
+            prices=resource.prices,
+            launching=resource.launching,
+        )
+        self._add(name, Role.RESOURCE, party, fixed)
 
     def _add_user(self, user: UserSpec) -> None:
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
