@@ -150,7 +150,8 @@ class Host:
 
     def deliver(self, message: Message, now: Instant) -> None:
         """Accept a message from the network; answer one without a place with NOT_UNDERSTOOD."""
-        self._check_running()
+        if self.failure is not None:
+            raise self._ended(self.failure)
         try:
             effects = self.party.handle(message, now)
         except RemoteProtocolError as error:
@@ -168,31 +169,36 @@ class Host:
 
     def take(self, event: ev.Command | ev.Answer, now: Instant) -> None:
         """Accept a command of the owner, or a later answer of a guest."""
-        self._check_running()
+        if self.failure is not None:
+            raise self._ended(self.failure)
         self._carry_out(self.party.handle(event, now), now)
 
     def tick(self, now: Instant) -> None:
         """Let the party act after its deadline."""
-        self._check_running()
+        if self.failure is not None:
+            raise self._ended(self.failure)
         deadline = self.party.deadline
         if deadline is not None and now >= deadline:
             self._carry_out(self.party.tick(now), now)
 
     def clock_set(self, by: Duration) -> None:
         """Tell the party that the wall clock was set forward by `by`, before any call with the new time."""
-        self._check_running()
+        if self.failure is not None:
+            raise self._ended(self.failure)
         self.party.clock_set(by)
 
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         """Carry out effects that the owner requested directly (leaving the directory)."""
-        self._check_running()
+        if self.failure is not None:
+            raise self._ended(self.failure)
         self._carry_out(effects, now)
 
     # -- effects -------------------------------------------------------------------------------------------------
 
-    def _check_running(self) -> None:
-        if self.failure is not None:
-            raise EffectFailed(self.name, "it has ended", str(self.failure)) from self.failure
+    def _ended(self, failure: BaseException) -> EffectFailed:
+        error = EffectFailed(self.name, "it has ended", str(failure))
+        error.__cause__ = failure
+        return error
 
     def _carry_out(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         ports, before = self.ports, self.ports.before
