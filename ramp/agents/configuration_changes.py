@@ -115,10 +115,6 @@ class Changing:
 
     async def _add_user(self, asked: AddUser, who: str) -> MarketChanged:
         self._check_free(asked.name)
-        if asked.deposit < 0 or asked.credit_limit < 0:
-            raise ConfigurationError(
-                f"deposit and overdraft must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
-            )
         amounts = {"deposit": asked.deposit, "overdraft": asked.credit_limit}
         table = {"name": asked.name, **{key: str(exact_credits(value)) for key, value in amounts.items() if value}}
         then = self._overlay.with_user(asked.name, table)
