@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 from zlib import crc32
 
 from ramp.ledger.entry import AccountKind
@@ -29,25 +28,6 @@ from ramp.protocol.rules.checked_rule import RuleBook
 from ramp.protocol.timing import Timing
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.auction_rules import RULES
-
-
-class Selling(Protocol):
-    """What the administrator of a resource has set: what it sells, its prices, how it launches."""
-
-    @property
-    def terms(self) -> StaticTerms:
-        """The machine's static terms."""
-        ...
-
-    @property
-    def prices(self) -> PriceRange:
-        """Its prices."""
-        ...
-
-    @property
-    def launching(self) -> LaunchTerms | None:
-        """How jobs are launched on its slots; None where none are."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,35 +118,36 @@ class Composition:
         )
 
     def resource_party(
-        self, name: str, selling: Selling, source: str, ids: IdSource, *, draining: bool = False
+        self,
+        name: str,
+        source: str,
+        ids: IdSource,
+        *,
+        terms: StaticTerms,
+        prices: PriceRange,
+        launching: LaunchTerms | None,
+        draining: bool = False,
     ) -> ResourceParty:
-        """A seller's protocol.
-
-        Args:
-            name: the seller.
-            selling: what it sells.
-            source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as that is known yet.
-            ids: where the ids of its offers come from.
-            draining: whether it begins by selling nothing new.
-        """
+        """A seller's protocol; the arguments are those of its `Seller`."""
+        timing = self.timing
         seller = Seller(
             name,
-            terms=selling.terms,
-            prices=selling.prices,
+            terms=terms,
+            prices=prices,
             source=source,
             ids=ids,
-            timing=self.timing,
+            timing=timing,
             draining=draining,
-            launching=selling.launching,
+            launching=launching,
         )
         return ResourceParty(
             name,
             directories=self.directories,
             bank=self.bank,
             seller=seller,
-            timing=self.timing,
+            timing=timing,
             quotas=self.quotas,
-            launching=selling.launching,
+            launching=launching,
         )
 
     def _beginning_with(self, name: str) -> tuple[str, ...]:

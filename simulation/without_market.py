@@ -27,7 +27,7 @@ from ramp.runtime.atomic_writes import write_whole
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, entry_point, plugin_settings
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.machine_files import load_machine, machine_path
 from simulation.resource import fake_qstat, modelled_options
 from simulation.workload.logs import find_log

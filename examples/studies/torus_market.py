@@ -21,7 +21,7 @@ from ramp.protocol.progress import RequestEnded
 from ramp.protocol.timing import Timing
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import open_plugin, pricing_strategy
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Column, Means
 from simulation.experiments.study import Shown, Study

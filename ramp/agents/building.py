@@ -40,6 +40,7 @@ from ramp.protocol.events import Answer
 from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.clock import SystemClock
+from ramp.runtime.configuration.sites import EXTERNAL
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
@@ -232,7 +233,13 @@ class PartyBuilder:
         started_at = self.state.started_at(self.clock.now())
         machine, source = open_machine(resource, started_at, self.state.reservations, guests)
         party = self._market.resource_party(
-            self.config.address(name), resource, source, RandomIds(), draining=resource.draining
+            self.config.address(name),
+            source,
+            RandomIds(),
+            terms=resource.terms,
+            prices=resource.prices,
+            launching=resource.launching,
+            draining=resource.draining,
         )
         launcher = self._launcher(resource, deliver, watch)
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}
@@ -340,19 +347,13 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
     for an external server.
     """
     server = config.server
-    if server.kind == "external":
-        return TransportSettings(
-            servers=server.addresses,
-            ca_file=server.ca_file,
-            register=server.register,
-            federation=config.federates,
-            quotas=config.quotas,
-        )
-    if port == 0:
+    is_external = server.kind == EXTERNAL
+    if not is_external and port == 0:
         raise ConfigurationError("the market's server has not started yet: it has no port", path=config.path)
     return TransportSettings(
-        servers=((host, port),),
-        ca_file=ca_file,
+        servers=server.addresses if is_external else ((host, port),),
+        ca_file=server.ca_file if is_external else ca_file,
+        register=server.register,
         federation=config.federates,
         quotas=config.quotas,
     )

@@ -115,10 +115,6 @@ class Changing:
 
     async def _add_user(self, asked: AddUser, who: str) -> MarketChanged:
         self._check_free(asked.name)
-        if asked.deposit < 0 or asked.credit_limit < 0:
-            raise ConfigurationError(
-                f"deposit and overdraft must be at least 0 minor units, got {asked.deposit} and {asked.credit_limit}"
-            )
         amounts = {"deposit": asked.deposit, "overdraft": asked.credit_limit}
         table = {"name": asked.name, **{key: str(exact_credits(value)) for key, value in amounts.items() if value}}
         then = self._overlay.with_user(asked.name, table)
@@ -150,7 +146,7 @@ class Changing:
                 MarketRefusalCode.NAME_TAKEN, f"the name {name} is taken by {what}; choose another name"
             )
         address = self._config.address(name)
-        if Register(self._state.invitations).is_promised(address, self._clock.now()):
+        if any(each.name == address for each in Register(self._state.invitations).promised(self._clock.now())):
             reason = f"{address} has an invitation; choose another name, or run `ramp invite revoke {address}` first"
             raise market_refused(MarketRefusalCode.NAME_TAKEN, reason)
 

@@ -73,7 +73,7 @@ class UserControl(ControlChannel):
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         party = self._agent.party
-        if (found := answering.answer_at_once(request, party, self._agreement_file, self._payment_file)) is not None:
+        if (found := answering.answer_at_once(request, party, self._files)) is not None:
             yield found
             return
         match request:
@@ -111,7 +111,7 @@ class UserControl(ControlChannel):
     async def _watch(self, request_id: str) -> AsyncIterator[Event]:
         outcome = self._agent.party.purchases[request_id].outcome
         if outcome is not None:
-            yield answering.ended(self._outcome(outcome), self._agreement_file)
+            yield answering.ended(self._outcome(outcome), self._files)
         else:
             async for event in self._follow_request(request_id, None):
                 yield event
@@ -136,7 +136,7 @@ class UserControl(ControlChannel):
             ended = False
             while not ended:
                 progress = await queue.get()
-                event = answering.told(progress, self._agreement_file)
+                event = answering.told(progress, self._files)
                 assert event is not None, "all progress of a request has an event"
                 yield event
                 ended = isinstance(progress, pr.RequestEnded)
@@ -152,19 +152,16 @@ class UserControl(ControlChannel):
                     if not progress.done():
                         progress.cancel()
                         return
-                    event = answering.told(progress.result(), self._agreement_file)
+                    event = answering.told(progress.result(), self._files)
                     if event is not None:
                         yield event
         finally:
             gone.cancel()
 
-    def _agreement_file(self, agreement_id: str) -> Path | None:
-        path = self._state.agreement(str(self._agent.jid.user), agreement_id)
-        return path if path.exists() else None
-
-    def _payment_file(self, agreement_id: str) -> Path | None:
-        path = self._state.payment(str(self._agent.jid.user), agreement_id)
-        return path if path.exists() else None
+    def _files(self, agreement_id: str) -> tuple[str | None, str | None]:
+        user = str(self._agent.jid.user)
+        agreement, payment = self._state.agreement(user, agreement_id), self._state.payment(user, agreement_id)
+        return str(agreement) if agreement.exists() else None, str(payment) if payment.exists() else None
 
 
 class KeeperControl(ControlChannel):

@@ -189,7 +189,7 @@ class PartyAgent(MarketAgent):
     def take_answer(self, answer: ev.Answer) -> None:
         """Pass a later answer of a machine or price strategy to the host; send its messages in the background."""
         try:
-            self.host.answer(answer, self.clock.now())
+            self.host.take(answer, self.clock.now())
         except Exception as error:
             self.on_behaviour_failed("answer", error)
             return
@@ -202,7 +202,7 @@ class PartyAgent(MarketAgent):
             EffectFailed: the command cannot be carried out. The agent then ends: it must not run without records.
         """
         try:
-            self.host.command(command, self.now())
+            self.host.take(command, self.now())
         except Exception as error:
             if self.host.failure is not None:
                 self.fail(error)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -39,11 +38,8 @@ from ramp.xmpp.bundles import PARTS_MAX, pack
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease
 
-WRITE_REST = 20
-"""After saving its registrations, the directory pauses this many times as long as that took, so that it can answer."""
-
-WRITE_AGAIN_S = 15.0
-"""Pause before it saves again after a failure, in seconds."""
+WRITE_PAUSE_S = 1.0
+"""Pause before the directory saves changed registrations in seconds, so that many changes cost one write."""
 
 _log = logging.getLogger(__name__)
 
@@ -422,20 +418,17 @@ class DirectoryAgent(PartyAgent):
         super().__init__(*args, **keywords)
         self.keep = keep
         self._kept = 0
-        self._pause_s = 0.0
         self._writing: asyncio.TimerHandle | None = None
 
     async def stop(self) -> None:
         if self._writing is not None:
             self._writing.cancel()
             self._write()
-            if self._writing is not None:
-                self._writing.cancel()
         await super().stop()
 
     async def _settle(self) -> None:
         if self._directory.changes != self._kept and self._writing is None:
-            self._writing = asyncio.get_running_loop().call_later(self._pause_s, self._write)
+            self._writing = asyncio.get_running_loop().call_later(WRITE_PAUSE_S, self._write)
         await super()._settle()
 
     @property
@@ -444,16 +437,11 @@ class DirectoryAgent(PartyAgent):
         return self.host.party
 
     def _write(self) -> None:
-        self._writing = None
-        changes, begun = self._directory.changes, time.monotonic()
+        self._writing, self._kept = None, self._directory.changes
         try:
             self.keep(self._directory.registered)
-        except OSError as error:  # no loss: resources register again within a heartbeat
+        except OSError as error:  # no loss: resources register again within a heartbeat; the next change saves all
             self.complain("", "cannot save the registrations: %s", reason_of(error))
-            if not self._stopped:
-                self._writing = asyncio.get_running_loop().call_later(WRITE_AGAIN_S, self._write)
-            return
-        self._kept, self._pause_s = changes, WRITE_REST * (time.monotonic() - begun)
 
 
 class EnrolmentAgent(PartyAgent):

@@ -9,8 +9,8 @@ import click
 from ramp.batch.inspecting import Remark
 from ramp.cli.options import example, state_options
 from ramp.cli.views.output import count_text, print_json, print_rows, say, waiting
-from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import find_config
 
 EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 

@@ -27,8 +27,8 @@ from ramp.client.swarm import stop
 from ramp.errors import ConfigurationError, NoMarket, RampError
 from ramp.model.seal import Role
 from ramp.runtime.logs import log_to_stderr
-from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder, write_private
+from ramp.shipped_files import DEFAULT_SWARM, find_config
 from ramp.web.security.address import PORT_DEFAULT, ServedAddress, served_address
 from ramp.web.security.sessions import Sessions
 

@@ -22,8 +22,8 @@ from ramp.options import checked, nearest_name
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.sites import EMBEDDED, PROSODY
 from ramp.runtime.configuration.values import SwarmConfig
-from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import DEFAULT_SWARM, find_config
 
 TRANSPORT_GROUP: Final = "ramp.transports"
 """Entry points that open a market without processes: callables (SwarmConfig, user or None, seed) -> Access."""

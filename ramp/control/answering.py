@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from ramp.control import events
@@ -43,12 +42,13 @@ ROUND_TIME_LEAST: Final = 100 * MILLISECOND
 NAME_MAX: Final = 80
 """Maximum number of characters of an owner's name for a request."""
 
-FileOf = Callable[[str], Path | None]
-"""The file that belongs to an agreement's id, or None."""
+FilesOf = Callable[[str], tuple[str | None, str | None]]
+"""Paths of the signed agreement with an id and of the bank's receipt; None without such a file."""
 
 
-def no_files(_: str) -> None:
-    """Return no path, for markets that keep no files."""
+def no_files(_: str) -> tuple[None, None]:
+    """Return no paths, for markets that keep no files."""
+    return None, None
 
 
 def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
@@ -184,7 +184,7 @@ def answer(answered: pr.QueryAnswered) -> events.Event:
     return found
 
 
-def answer_at_once(request: Request, party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.Event | None:
+def answer_at_once(request: Request, party: UserParty, files_of: FilesOf) -> events.Event | None:
     """Return the answer to a request of a user that the party's present state gives; None where there is more to do."""
     match request:
         case Watch("") | Submit():
@@ -197,16 +197,16 @@ def answer_at_once(request: Request, party: UserParty, file_of: FileOf, payment_
         case ListRequests():
             return _requests_of(party)
         case ListAgreements():
-            return _agreements_of(party, file_of, payment_file_of)
+            return _agreements_of(party, files_of)
         case ListJobs():
             return _jobs_of(party)
     return None
 
 
-def told(progress: pr.Progress, file_of: FileOf) -> events.Event | None:
+def told(progress: pr.Progress, files_of: FilesOf) -> events.Event | None:
     """Return a party's progress as the event for its owner; None if it does not concern the owner."""
     if isinstance(progress, pr.RequestEnded):
-        return ended(progress.outcome, file_of)
+        return ended(progress.outcome, files_of)
     return progress if isinstance(progress, events.Event) else None
 
 
@@ -215,15 +215,15 @@ def request_of(progress: pr.Progress) -> str:
     return progress.request_id if isinstance(progress, pr.UnitMoved) else events.request_of(progress)
 
 
-def ended(outcome: RequestOutcome, file_of: FileOf) -> pr.RequestEnded:
+def ended(outcome: RequestOutcome, files_of: FilesOf) -> pr.RequestEnded:
     """Return the event for the end of a request, with the files of the agreements."""
-    files = {unit.agreement_id: _text(file_of(unit.agreement_id)) for unit in outcome.units if unit.agreement_id}
+    files = {unit.agreement_id: files_of(unit.agreement_id)[0] for unit in outcome.units if unit.agreement_id}
     return pr.RequestEnded(outcome, files)
 
 
 def _requests_of(party: UserParty) -> events.RequestsListed:
     """List all requests of a user."""
-    money = events.by_request(_agreements_of(party, no_files, no_files).agreements)
+    money = events.by_request(_agreements_of(party, no_files).agreements)
     return events.RequestsListed(
         tuple(
             events.RequestStanding(
@@ -262,7 +262,7 @@ def _jobs_of(party: UserParty) -> events.JobsListed:
     )
 
 
-def _agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -> events.AgreementsListed:
+def _agreements_of(party: UserParty, files_of: FilesOf) -> events.AgreementsListed:
     """List all agreements of a user."""
     doubts = party.doubts()
     return events.AgreementsListed(
@@ -271,8 +271,7 @@ def _agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -
                 agreement,
                 party.agreement_state(agreement_id),
                 doubts.get(agreement_id, ""),
-                _text(file_of(agreement_id)),
-                _text(payment_file_of(agreement_id)),
+                *files_of(agreement_id),
                 amendments=party.changes.history.posted(agreement_id),
                 moved=party.moves.last.get(agreement_id),
                 refunded=refund.refund if (refund := party.changes.history.ended.get(agreement_id)) else 0,
@@ -281,7 +280,3 @@ def _agreements_of(party: UserParty, file_of: FileOf, payment_file_of: FileOf) -
             for agreement_id, agreement in party.agreements.items()
         )
     )
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -62,7 +62,7 @@ class Guest(Protocol[Question]):
     """Answers a party's questions from outside the project: a machine's plug-in or a price strategy."""
 
     def ask(self, question: Question, now: Instant) -> ev.Answer | None:
-        """Return the answer, or None if it comes later through `Host.answer`.
+        """Return the answer, or None if it comes later through `Host.take`.
 
         Every question must get an answer, if necessary `MachineInDoubt` or a coded refusal: the caller has no timeout
         and does not repeat the question. Answers and work may change their order, also for one key. A hold or
@@ -113,7 +113,11 @@ class Ports:
 
 
 class Host:
-    """A running party with its world."""
+    """A running party with its world.
+
+    Attributes:
+        failure: error that ended the host, or None.
+    """
 
     def __init__(self, party: Party, ports: Ports) -> None:
         self.party = party
@@ -122,7 +126,7 @@ class Host:
         self._returned: list[tuple[Message, str]] = []
         self._signatures: OrderedDict[str, tuple[Signed, Signed]] = OrderedDict()
         self._taken_up: set[str] = set()
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
 
     @property
     def name(self) -> str:
@@ -132,11 +136,6 @@ class Host:
     def deadline(self) -> Instant | None:
         """Next time to call `tick`."""
         return self.party.deadline
-
-    @property
-    def failure(self) -> BaseException | None:
-        """Error that ended the host, or None."""
-        return self._failure
 
     def start(self, now: Instant) -> None:
         """Begin, or continue where the journal ends.
@@ -151,8 +150,8 @@ class Host:
 
     def deliver(self, message: Message, now: Instant) -> None:
         """Accept a message from the network; answer one without a place with NOT_UNDERSTOOD."""
-        if self._failure is not None:
-            raise self._ended(self._failure)
+        if self.failure is not None:
+            raise self._ended(self.failure)
         try:
             effects = self.party.handle(message, now)
         except RemoteProtocolError as error:
@@ -168,29 +167,30 @@ class Host:
         if message.performative is not Performative.NOT_UNDERSTOOD:
             self.deliver(replace(fx.not_understood(message, reason).message, sender=self.name), now)
 
-    def command(self, command: ev.Command, now: Instant) -> None:
-        if self._failure is not None:
-            raise self._ended(self._failure)
-        self._carry_out(self.party.handle(command, now), now)
+    def take(self, event: ev.Command | ev.Answer, now: Instant) -> None:
+        """Accept a command of the owner, or a later answer of a guest."""
+        if self.failure is not None:
+            raise self._ended(self.failure)
+        self._carry_out(self.party.handle(event, now), now)
 
     def tick(self, now: Instant) -> None:
         """Let the party act after its deadline."""
-        if self._failure is not None:
-            raise self._ended(self._failure)
+        if self.failure is not None:
+            raise self._ended(self.failure)
         deadline = self.party.deadline
         if deadline is not None and now >= deadline:
             self._carry_out(self.party.tick(now), now)
 
     def clock_set(self, by: Duration) -> None:
         """Tell the party that the wall clock was set forward by `by`, before any call with the new time."""
-        if self._failure is not None:
-            raise self._ended(self._failure)
+        if self.failure is not None:
+            raise self._ended(self.failure)
         self.party.clock_set(by)
 
     def perform(self, effects: Sequence[fx.Effect], now: Instant) -> None:
         """Carry out effects that the owner requested directly (leaving the directory)."""
-        if self._failure is not None:
-            raise self._ended(self._failure)
+        if self.failure is not None:
+            raise self._ended(self.failure)
         self._carry_out(effects, now)
 
     # -- effects -------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Host:
             while self._returned:
                 self.not_sent(*self._returned.pop(0), now)
         except BaseException as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
 
     def _carry_out_one(self, effect: fx.Effect, now: Instant) -> None:
@@ -320,11 +320,3 @@ class Host:
         if len(self._signatures) > SIGNATURES_MAX:
             self._signatures.popitem(last=False)
         return done
-
-    # -- guests --------------------------------------------------------------------------------------------------
-
-    def answer(self, answer: ev.Answer, now: Instant) -> None:
-        """Accept a later answer of a machine or price strategy."""
-        if self._failure is not None:
-            raise self._ended(self._failure)
-        self._carry_out(self.party.handle(answer, now), now)

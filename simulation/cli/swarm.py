@@ -14,7 +14,7 @@ import click
 
 from ramp.cli.options import WholeNumber
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.cli.executor_option import check_alone, executor_option
 from simulation.cli.progress import progress_of
 from simulation.experiments.executors import working_on

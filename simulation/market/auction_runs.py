@@ -32,7 +32,7 @@ from ramp.protocol.pricing import PricingStrategy
 from ramp.protocol.progress import GuestFailed, Progress, RequestEnded, RoundClosed
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, pricing_strategy
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.market.market_view import Checker, MarketView
 from simulation.market.observing import is_heartbeat, unless_rule_failed
 from simulation.market.simulated_access import REGISTRATION

@@ -134,7 +134,7 @@ class _SimulatedLine:
                 return refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
-        found = answering.answer_at_once(request, self._party, answering.no_files, answering.no_files)
+        found = answering.answer_at_once(request, self._party, answering.no_files)
         if found is not None:
             yield found
             return

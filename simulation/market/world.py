@@ -169,8 +169,16 @@ class World(MarketView):
             "pricing": guests.behind(name, pricing, "pricing", faults.strategies.get(name)),
             "launcher": resource.launcher,
         }
-        source, ids = resource.machine.source, CountedIds(name)
-        self._add(name, Role.RESOURCE, partial(self.composition.resource_party, name, resource, source, ids), fixed)
+        party = partial(
+            self.composition.resource_party,
+            name,
+            resource.machine.source,
+            CountedIds(name),
+            terms=resource.terms,
+            prices=resource.prices,
+            launching=resource.launching,
+        )
+        self._add(name, Role.RESOURCE, party, fixed)
 
     def _add_user(self, user: UserSpec) -> None:
         party = partial(self.composition.user_party, user.name, CountedIds(user.name), user.rule)
@@ -274,7 +282,7 @@ class World(MarketView):
             return
         if isinstance(command, ev.RequestSubmitted):
             actor.unheeded.append(command)
-        if self._guarded(actor, Host.command, command) and command in actor.unheeded:
+        if self._guarded(actor, Host.take, command) and command in actor.unheeded:
             actor.unheeded.remove(command)
 
     def _guarded(self, actor: Actor, action: Callable[..., None], *given: object) -> bool:
@@ -402,7 +410,7 @@ class World(MarketView):
         self._observer.answered(name, answer, self.now)
         for checker in self._answered:
             checker.on_answered(name, answer, self)
-        self._guarded(self._actors[name], Host.answer, answer)
+        self._guarded(self._actors[name], Host.take, answer)
 
     def _watch(self, name: str, progress: Progress) -> None:
         if self._listen is not None:

@@ -15,8 +15,8 @@ from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields, Kind
 from ramp.cli.views.output import count_text, print_json, print_pairs, say
 from ramp.errors import ConfigurationError
 from ramp.model.instant import seconds
-from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import DEFAULT_SWARM, find_config
 
 if TYPE_CHECKING:
     from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig, UserConfig

@@ -34,8 +34,8 @@ from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
 from ramp.runtime.configuration.values import ResourceConfig
-from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import DEFAULT_SWARM, find_config
 
 if TYPE_CHECKING:
     from ramp.rfql.signing.verification import FileReport

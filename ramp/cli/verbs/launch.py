@@ -21,8 +21,8 @@ from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
 from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
-from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import DEFAULT_SWARM, find_config
 
 if TYPE_CHECKING:
     from ramp.runtime.configuration.values import SwarmConfig

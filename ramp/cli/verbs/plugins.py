@@ -13,7 +13,7 @@ import click
 from ramp.cli.options import RealNumber, WholeNumber, example, json_option
 from ramp.cli.views.output import count_text, print_json, print_rows, say
 from ramp.errors import ConfigurationError
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 
 if TYPE_CHECKING:
     from ramp.plugins.contract import Result, Subject

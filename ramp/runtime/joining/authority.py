@@ -31,13 +31,13 @@ from ramp.protocol.enrolment.authority import (
     RevocationsRead,
 )
 from ramp.rfql.signing import certificates
-from ramp.runtime.configuration.sites import EnrolmentConfig
+from ramp.rfql.signing.certificates import PublicKey
+from ramp.runtime.configuration.sites import EXTERNAL, EnrolmentConfig
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.joining.account_tokens import draw_token, token_digest
 from ramp.runtime.joining.invitations import (
-    INVITED_ROLES,
     SECRET_BYTES,
     Entry,
     Grant,
@@ -46,7 +46,7 @@ from ramp.runtime.joining.invitations import (
     revoked,
     sign_invitation,
 )
-from ramp.runtime.joining.requests import Requested, check_request
+from ramp.runtime.joining.requests import check_request
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from ramp.runtime.state_folder import StateFolder
@@ -74,21 +74,12 @@ class Authority:
         self._lifetime = lifetime
         self.register = Register(state.invitations)
 
-    def invite(
-        self,
-        invitation: Invitation,
-        now: Instant,
-        *,
-        deposit: int = 0,
-        credit_limit: int = 0,
-        account_token: bool = False,
-    ) -> Invitation:
-        """Draw the secret of an invitation, sign it and enter it in the register.
+    def invite(self, invitation: Invitation, now: Instant, *, deposit: int = 0, credit_limit: int = 0) -> Invitation:
+        """Sign an invitation, draw what is secret in it, and enter it in the register.
 
         Args:
-            invitation: without id, secret and signature.
+            invitation: without id, secret, authority, digest of its token and signature.
             now: the current time.
-            account_token: also draw a token for registering the account at the market's server.
             deposit: initial credit of the bank account in minor units; of users only.
             credit_limit: overdraft of that account in minor units; of users only.
 
@@ -96,8 +87,6 @@ class Authority:
             ConfigurationError: the name is invalid or was invited before, a resource has money, or there is no CA key.
         """
         key, ca = self._keys.issuer()
-        if invitation.role not in INVITED_ROLES:
-            raise ConfigurationError(f"wrong role: got {invitation.role}, expected user or resource")
         if IDENTIFIER.fullmatch(invitation.name) is None:  # certificates have no other names
             raise ConfigurationError(f"invalid name {invitation.name!r}: expected agent@site.example in ASCII")
         if invitation.role is Role.RESOURCE and (deposit or credit_limit):
@@ -109,19 +98,17 @@ class Authority:
                         f"{invitation.name} has been invited already ({entry.state(now)}); choose another "
                         f"name, or run `ramp invite revoke {invitation.name}` first"
                     )
+            invitation_id, token = f"invitation-{secrets.token_hex(8)}", invitation.account_token
             drawn = replace(
                 invitation,
-                invitation_id=f"invitation-{secrets.token_hex(8)}",
+                invitation_id=invitation_id,
                 secret=secrets.token_hex(SECRET_BYTES),
                 ca=ca.public_bytes(Encoding.PEM).decode(),
+                account=invitation.account or invitation_id,
+                account_token_digest=token_digest(token) if token else "",
             )
-            if not drawn.account:
-                drawn = replace(drawn, account=drawn.invitation_id)
-            if account_token:
-                token = draw_token()
-                drawn = replace(drawn, account_token=token, account_token_digest=token_digest(token))
             signed = sign_invitation(drawn, key)
-            entries[signed.invitation_id] = Entry(signed.without_token(), now, deposit, credit_limit)
+            entries[invitation_id] = Entry(signed.without_token(), now, deposit, credit_limit)
         return signed
 
     def issue(self, asked: EnrolmentRequest, now: Instant) -> EnrolmentGranted:
@@ -136,11 +123,11 @@ class Authority:
             entry = entries.get(asked.invitation_id)
             if entry is None:
                 raise EnrolmentRefused("unknown_invitation", "the market knows no such invitation")
-            requested = check_request(entry.invitation, asked)
-            self._check_standing(entry, requested, now)
+            keys = check_request(entry.invitation, asked)
+            self._check_standing(entry, keys, now)
             grant = entry.grant
             if grant is None or certificates.valid_until(_certificate(grant.certificate)) - now < RENEW_BEFORE:
-                grant = self._granted(entry.invitation, requested, now)
+                grant = self._granted(entry.invitation, keys, now)
                 entries[asked.invitation_id] = replace(entry, grant=grant)
         signed = self._keys.sign_revocations(now, self._lifetime)
         return EnrolmentGranted(asked.invitation_id, grant.certificate, grant.server_certificate, signed.pem)
@@ -168,7 +155,7 @@ class Authority:
                     changed.append(entries[key])
         return changed
 
-    def _check_standing(self, entry: Entry, requested: Requested, now: Instant) -> None:
+    def _check_standing(self, entry: Entry, keys: tuple[PublicKey, ...], now: Instant) -> None:
         state = entry.state(now)
         if state == "revoked":
             assert entry.revoked_at is not None, "it is revoked"
@@ -179,27 +166,27 @@ class Authority:
         grant = entry.grant
         if grant is None:
             return
-        if grant.key_fingerprint != requested.key_fingerprint:
+        issued = grant.certificate, grant.server_certificate
+        if tuple(_certificate(pem).public_key() for pem in issued if pem) != keys:
             raise EnrolmentRefused(
                 "other_key", f"the invitation was used at {iso(grant.granted_at)}, with another key than this one"
             )
         if self._keys.is_revoked(_certificate(grant.certificate)):
             raise EnrolmentRefused("revoked", f"the certificate of {entry.invitation.name} has been revoked")
 
-    def _granted(self, invitation: Invitation, requested: Requested, now: Instant) -> Grant:
+    def _granted(self, invitation: Invitation, keys: tuple[PublicKey, ...], now: Instant) -> Grant:
         try:
             issuer = self._keys.issuer()
         except ConfigurationError as error:
             detail = "the authority's key is not here; send the request as a file (`ramp join --request`)"
             raise EnrolmentRefused("offline", detail) from error
         name, role = invitation.name, invitation.role
-        certificate = issuing.certify(name, requested.key, issuer, now, CERTIFICATE_LIFETIME, role)
-        server = ""
-        if requested.server_key is not None:
-            made = issuing.certify_server(invitation.domain, requested.server_key, issuer, now, CERTIFICATE_LIFETIME)
-            server = _pem(made)
+        certificate = issuing.certify(name, keys[0], issuer, now, CERTIFICATE_LIFETIME, role)
+        servers = [
+            issuing.certify_server(invitation.domain, key, issuer, now, CERTIFICATE_LIFETIME) for key in keys[1:]
+        ]
         self._keys.keep_certificate(name, certificate)
-        return Grant(now, requested.key_fingerprint, _pem(certificate), server)
+        return Grant(now, _pem(certificate), "".join(map(_pem, servers)))
 
     # -- questions of the enrolment office -----------------------------------------------------------------------
 
@@ -293,7 +280,9 @@ def invite_party(
     at_home = domain == config.domain
     if server and at_home:
         raise ConfigurationError(f"{config.domain} uses the market's own server; leave out --server")
-    external = config.server.kind == "external"
+    promised = authority.register.promised(now)
+    is_certified = any(each.domain == domain and each.certifies_server for each in promised)
+    external = config.server.kind == EXTERNAL
     addresses = tuple(f"{host}:{port}" for host, port in config.server.addresses) if external else (server_address,)
     drafted = Invitation(
         invitation_id="",
@@ -310,17 +299,12 @@ def invite_party(
         directories=len(config.directory_names),
         keeper=config.keeper,
         account=local if at_home else "",
-        certifies_server=not at_home and not _certified(authority.register, domain, now) if server is None else server,
+        certifies_server=not at_home and not is_certified if server is None else server,
         signed_offers=config.signed_offers,
         secret="",
+        account_token="" if external else draw_token(),
     )
-    made = authority.invite(
-        drafted,
-        now,
-        deposit=deposit,
-        credit_limit=overdraft,
-        account_token=not external,
-    )
+    made = authority.invite(drafted, now, deposit=deposit, credit_limit=overdraft)
     add_line(state, now, own_name(), "invite", name, f"{name} is invited as {role} until {iso(made.ends_at)}")
     return made
 
@@ -342,17 +326,9 @@ def _check(config: SwarmConfig, local: str, domain: str) -> None:
 def _server_ca(config: SwarmConfig, state: StateFolder) -> str:
     """Return the PEM of the authority of the server's certificate; "" for the system's authorities."""
     path = config.server.ca_file
-    if config.server.kind != "external":
+    if config.server.kind != EXTERNAL:
         path = state.keys / "ca.pem" if config.federation is not None else state.server / "tls" / "ca.pem"
     return "" if path is None else path.read_text("ascii")
-
-
-def _certified(register: Register, domain: str, now: Instant) -> bool:
-    return any(
-        entry.invitation.domain == domain and entry.invitation.certifies_server
-        for entry in register.entries().values()
-        if entry.state(now) in ("open", "enrolled")
-    )
 
 
 def _pem(certificate: x509.Certificate) -> str:

@@ -218,13 +218,9 @@ def _check_signature(invitation: Invitation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Certificates issued on an invitation, in PEM; `server_certificate` may be empty.
-
-    `key_fingerprint` is that of their keys (`ramp.runtime.joining.requests.Requested`).
-    """
+    """Certificates issued on an invitation, in PEM; `server_certificate` may be empty."""
 
     granted_at: Instant
-    key_fingerprint: str
     certificate: str
     server_certificate: str
 
@@ -306,12 +302,9 @@ class Register:
                 found[invitation.account] = None
         return found
 
-    def is_promised(self, name: str, now: Instant) -> bool:
-        """Return whether a full name was invited and may still enrol, or has."""
-        return any(
-            entry.invitation.name == name and entry.state(now) in ("open", "enrolled")
-            for entry in self.entries().values()
-        )
+    def promised(self, now: Instant) -> list[Invitation]:
+        """Return the invitations of parties that may still enrol, or have."""
+        return [entry.invitation for entry in self.entries().values() if entry.state(now) in ("open", "enrolled")]
 
     def members(self) -> tuple[Entry, ...]:
         """Return the enrolled entries, also those revoked later: their accounts stay."""

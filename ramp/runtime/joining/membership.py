@@ -25,7 +25,8 @@ from ramp.runtime.keys.issuing import new_key, private_pem, read_key
 from ramp.runtime.keys.store import KeyStore
 from ramp.runtime.state_folder import StateFolder
 
-_CA_FILE: Final = "ca.pem"
+_NAMES: Final = ("market", "enrolment", "bank", "directory", "keeper")
+"""Names that an invitation and a table `[site]` have in common."""
 
 
 def request_of(state: StateFolder, invitation: Invitation, now: Instant) -> EnrolmentRequest:
@@ -96,12 +97,7 @@ def check_configuration(config: SwarmConfig, invitation: Invitation) -> None:
     stated = {
         "market.domain": (config.domain, invitation.domain),
         "market.signed_offers": (config.signed_offers, invitation.signed_offers),
-        "site.market": (site.market, invitation.market),
-        "site.bank": (site.bank, invitation.bank),
-        "site.directory": (site.directory, invitation.directory),
-        "site.keeper": (site.keeper, invitation.keeper),
-        "site.enrolment": (site.enrolment, invitation.enrolment),
-        "site.directories": (site.directories, invitation.directories),
+        **{f"site.{key}": (getattr(site, key), getattr(invitation, key)) for key in (*_NAMES, "directories")},
     }
     findings = [f"{key}: got {found!r}, expected {right!r}" for key, (found, right) in stated.items() if found != right]
     roles = {config.address(name): role for name, role in config.roles().items()}
@@ -127,7 +123,7 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
         f"signed_offers = {str(first.signed_offers).lower()}",
         "",
         "[site]",
-        *(f'{key} = "{getattr(first, key)}"' for key in ("market", "enrolment", "bank", "directory", "keeper")),
+        *(f'{key} = "{getattr(first, key)}"' for key in _NAMES),
         f"directories = {first.directories}",
         "",
         "[server]",
@@ -223,7 +219,7 @@ def _check_market(state: StateFolder, invitation: Invitation) -> None:
         raise ConfigurationError(
             "this folder belongs to a market of its own; choose another --state-dir", path=state.path
         )
-    if (keys.folder / _CA_FILE).exists() and invitation.ca_certificate not in keys.ca_certificates():
+    if (keys.folder / "ca.pem").exists() and invitation.ca_certificate not in keys.ca_certificates():
         raise ConfigurationError(
             f"this folder belongs to another market than {invitation.market}; choose another --state-dir",
             path=state.path,

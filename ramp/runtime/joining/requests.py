@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -27,7 +27,6 @@ from ramp.rfql.signing.certificates import (
     UNREADABLE,
     PrivateKey,
     PublicKey,
-    public_key_bytes,
 )
 from ramp.runtime.joining.invitations import Invitation, proof
 
@@ -39,33 +38,21 @@ _TRANSCRIPT: Final = "RAMP enrolment 1"
 _Contents = TypeVar("_Contents", EnrolmentRequest, EnrolmentGranted)
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
-    """The contents of a checked request.
-
-    Attributes:
-        key: public key of the party.
-        server_key: public key of the site's server; None if it needs no certificate.
-        key_fingerprint: SHA-256 of both keys in hexadecimal, which identifies a repeated request.
-    """
-
-    key: PublicKey
-    server_key: PublicKey | None
-    key_fingerprint: str
-
-
 def make_request(invitation: Invitation, key: PrivateKey, server_key: PrivateKey | None) -> EnrolmentRequest:
     """Return the request of an invited party; `server_key` is None if no server needs a certificate."""
-    uri = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
+    uri, domain = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}"), invitation.domain
     request = _signing_request(invitation.name, uri, key)
-    server = b"" if server_key is None else _signing_request(invitation.domain, _dns(invitation.domain), server_key)
+    server = b"" if server_key is None else _signing_request(domain, x509.DNSName(domain), server_key)
     packed, packed_server = base64.b64encode(request).decode(), base64.b64encode(server).decode()
     said = proof(invitation.secret, _transcript(invitation, request, server))
     return EnrolmentRequest(invitation.invitation_id, packed, said, packed_server)
 
 
-def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
+def check_request(invitation: Invitation, asked: EnrolmentRequest) -> tuple[PublicKey, ...]:
     """Check that the sender of a request holds the invitation and asks for no more than it promises.
+
+    Returns:
+        The public key of the party, and that of the site's server if it needs a certificate.
 
     Raises:
         EnrolmentRefused: with the code `forged`, `bad_request`, `other_name` or `no_server`.
@@ -81,13 +68,11 @@ def check_request(invitation: Invitation, asked: EnrolmentRequest) -> Requested:
         )
     identity = x509.UniformResourceIdentifier(f"{IDENTITY_SCHEME}{invitation.name}")
     key = _checked(request, identity)
-    server_key = None
-    if server:
-        if not invitation.certifies_server:
-            raise EnrolmentRefused("no_server", f"the invitation does not certify a server of {invitation.domain}")
-        server_key = _checked(server, _dns(invitation.domain))
-    digest = hashlib.sha256(public_key_bytes(key) + (b"" if server_key is None else public_key_bytes(server_key)))
-    return Requested(key, server_key, digest.hexdigest())
+    if not server:
+        return (key,)
+    if not invitation.certifies_server:
+        raise EnrolmentRefused("no_server", f"the invitation does not certify a server of {invitation.domain}")
+    return key, _checked(server, x509.DNSName(invitation.domain))
 
 
 def contents_text(contents: EnrolmentRequest | EnrolmentGranted) -> str:
@@ -136,10 +121,6 @@ def _signing_request(name: str, identity: x509.GeneralName, key: PrivateKey) -> 
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
     builder = builder.add_extension(x509.SubjectAlternativeName([identity]), critical=False)
     return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
-
-
-def _dns(domain: str) -> x509.DNSName:
-    return x509.DNSName(domain)
 
 
 def _checked(der: bytes, identity: x509.GeneralName) -> PublicKey:

@@ -12,7 +12,7 @@ from ramp.rfql.request_for_quotation import load_request
 from ramp.runtime.auction_rules import RULES
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig, pricing_strategy
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.experiments.trials.plan import UnitWish, table2_resources
 
 LEAD: Final[Duration] = 5 * MINUTE

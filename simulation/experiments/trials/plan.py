@@ -20,7 +20,7 @@ from ramp.protocol.outcome import RequestOutcome, RequestStatus, RoundRecord
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.sites import EMBEDDED
 from ramp.runtime.configuration.values import ResourceConfig
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.workload.logs import find_log
 
 STAND_IN: Final = "stand-in"

@@ -9,8 +9,7 @@ from ramp.cli.main import main
 from ramp.cli.verbs.launch import up_text
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.shipped_swarms import find_config, swarms_dir
-from ramp.shipped_files import shipped_directory
+from ramp.shipped_files import find_config, shipped_directory, swarms_dir
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from ramp.protocol import records as rc
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.journal import Archive, SqliteJournal
 from ramp.runtime.keys.store import KeyStore
-from ramp.runtime.shipped_swarms import find_config
 from ramp.runtime.state_folder import StateFolder
+from ramp.shipped_files import find_config
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 AGENT = AgentStatus("big1", "resource", 7, "ready", "", 0, "", is_up=True, clock_offset_ms=-12.0)

@@ -6,7 +6,7 @@ import pytest
 
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import SwarmConfig
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from tests.tiny_market import tiny_market
 
 MARKET = '[launching]\nexecutor = "local"\n[accounts]\n%s\n'

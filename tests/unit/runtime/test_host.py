@@ -310,7 +310,7 @@ class FullDisk(MemoryJournal):
 
 ENTRIES = {
     "message": lambda host: host.deliver(QUERY, 1),
-    "command": lambda host: host.command(ev.RequestWithdrawn("r1"), 1),
+    "command": lambda host: host.take(ev.RequestWithdrawn("r1"), 1),
     "tick": lambda host: host.tick(1),
     "perform": lambda host: host.perform([fx.Persist(RECORD), fx.Send(QUERY)], 1),
 }

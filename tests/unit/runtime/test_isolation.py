@@ -12,7 +12,7 @@ from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from tests.packages import install
 from tests.tiny_market import config_of, tiny_market
 

@@ -15,7 +15,7 @@ from ramp.protocol.events import AuctionOptions
 from ramp.protocol.resource.seller import PriceRange
 from ramp.runtime.configuration.file import load_config
 from ramp.runtime.configuration.values import ResourceConfig
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.experiments.market import network as market_network
 from simulation.experiments.market.trading import sharing, with_local_names
 from simulation.experiments.market.users import comparisons_of, plans_of
