@@ -16,9 +16,9 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
-    print_json,
     print_line,
     print_rows,
+    printed_as_json,
     waiting,
 )
 from ramp.client import dialogues
@@ -47,13 +47,12 @@ JOBS_SHOWN: Final = 10
     help=f"Show all jobs of the answer, not only the first {JOBS_SHOWN} of each table.",
 )
 @market_options
-def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder) -> None:
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
     market = open_market(state, user)
     check_registered(market, machine)
     shown = ask(market, dialogues.machine(machine, horizon), f"asking {machine}")
-    if as_json:
-        print_json(shown.snapshot)
+    if printed_as_json(shown.snapshot):
         return
     limit = None if show_all else JOBS_SHOWN
     print_line(
@@ -82,9 +81,7 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 @click.option("--site", "sites", multiple=True, metavar="NAME", help="Only resources of this site; repeatable.")
 @click.option("--load", "with_load", is_flag=True, help="Also show the numbers of running and queued jobs.")
 @market_options
-def resources(
-    brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
-) -> None:
+def resources(brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder) -> None:
     """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
     Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or that sells nothing at
@@ -104,16 +101,15 @@ def resources(
     for name, shown in states.items():
         if why := shown.snapshot.get("not_selling"):
             failures[name] = str(why)
-    if as_json:
-        print_json(
-            [
-                {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
-                | ({} if brief else machine_object(states.get(each.address)))
-                | ({} if brief else {"not_selling": failures.get(each.address)})
-                for each in found
-            ]
-        )
-    elif not found:
+    objects = [
+        {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
+        | ({} if brief else machine_object(states.get(each.address)))
+        | ({} if brief else {"not_selling": failures.get(each.address)})
+        for each in found
+    ]
+    if printed_as_json(objects):
+        return
+    if not found:
         click.echo(f"No resource of {' or '.join(sites)} is registered" if sites else "No resource is registered")
     elif brief:
         rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
