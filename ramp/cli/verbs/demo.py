@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,16 +15,15 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, folder_type, json_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
-from ramp.cli.verbs.machines import machine_object, source_text
+from ramp.cli.verbs.machines import asked, machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
 from ramp.cli.views.output import amount_text, print_line, printed_as_json, say, waiting, wants_json
 from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
-from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
 from ramp.client.request import request, resolved
-from ramp.client.results import Account
+from ramp.client.results import Account, Resource
 from ramp.client.swarm import stop
 from ramp.model.instant import Instant
 from ramp.model.money import credits_decimal
@@ -33,7 +31,6 @@ from ramp.model.request import RequestForQuotation
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
-from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.shipped_swarms import DEFAULT_SWARM, find_config
 from ramp.runtime.state_folder import StateFolder
 
@@ -57,12 +54,6 @@ def demo_request(now: Instant) -> RequestForQuotation:
         request(price=PRICE, cores=256, wall_time="2h", start="+1h", end="+12h"),
     )
     return resolved(units, now)
-
-
-@dataclass(frozen=True, slots=True)
-class _ShownMachine:
-    config: ResourceConfig
-    state: MachineState | None
 
 
 @click.command(epilog=example("ramp demo"))
@@ -116,12 +107,13 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder) -> tuple[bool
     from ramp.runtime.keys.store import KeyStore, trust_of
 
     with waiting("asking every machine"):
-        states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
-    machines = [_ShownMachine(resource, states.get(resource.name)) for resource in config.resources]
+        listed = [Resource(resource.name, resource.name) for resource in config.resources]
+        machines = market.machines(listed, MACHINES_LIMIT_S)
+    fields = _fields(config)
     before = ask(market, dialogues.account(), "asking the bank")
     clock = SystemClock()
     if not wants_json():
-        MACHINES.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
+        fields.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
         click.echo(
             f"{market.user} asks for two units, both or none: 64 cores for 1 h and 256 cores for 2 h, "
             f"for at most {PRICE} credits/core-hour; {ROUNDS} rounds"
@@ -135,7 +127,7 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder) -> tuple[bool
         _tell(market, ended, reports, before, after)
     return ended.outcome.status is RequestStatus.COMMITTED, {
         **outcome_object(ended.outcome, ended.files, market.short),
-        "machines": [machine_object(each.state) | MACHINES.plain(each) for each in machines],
+        "machines": [machine_object(each.machine) | fields.plain(each) for each in machines],
         "balances": {
             "account": before.name,
             "before": credits_decimal(before.balance),
@@ -145,23 +137,19 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder) -> tuple[bool
     }
 
 
-def _known(found: Callable[[MachineState], object]) -> Callable[[_ShownMachine], object]:
-    """Return what a machine says of itself, or "?" where it did not answer in time."""
-    return lambda machine: "?" if machine.state is None else found(machine.state)
-
-
-MACHINES: Final[Fields[_ShownMachine]] = Fields(
-    Field("resource", "Resource", lambda machine: machine.config.name),
-    Field("", "Cores", _known(lambda state: state.cores), NUMBER),
-    Field("", "Busy", _known(lambda state: f"{state.load:.1%}"), NUMBER),
-    Field("", "Running", _known(lambda state: state.running_total), NUMBER),
-    Field("", "Queued", _known(lambda state: state.queued_total), NUMBER),
-    Field("start_price", "Start price", lambda machine: machine.config.prices.start_price, NUMBER),
-    Field("minimum_price", "Minimum price", lambda machine: machine.config.prices.minimum_price, NUMBER),
-    Field("source", "", lambda machine: machine.state and machine.state.source),
-    Field("", "Queue", lambda machine: "no answer in time" if machine.state is None else source_text(machine.state)),
-    Field("torus", "", lambda machine: machine.config.terms.torus),
-)
+def _fields(config: SwarmConfig) -> Fields[Resource]:
+    return Fields(
+        Field("resource", "Resource", lambda each: each.name),
+        Field("", "Cores", asked(lambda state: state.cores), NUMBER),
+        Field("", "Busy", asked(lambda state: f"{state.load:.1%}"), NUMBER),
+        Field("", "Running", asked(lambda state: state.running_total), NUMBER),
+        Field("", "Queued", asked(lambda state: state.queued_total), NUMBER),
+        Field("start_price", "Start price", lambda each: config.resource(each.name).prices.start_price, NUMBER),
+        Field("minimum_price", "Minimum price", lambda each: config.resource(each.name).prices.minimum_price, NUMBER),
+        Field("source", "", lambda each: each.machine and each.machine.source),
+        Field("", "Queue", lambda each: "no answer in time" if each.machine is None else source_text(each.machine)),
+        Field("torus", "", lambda each: config.resource(each.name).terms.torus),
+    )
 
 
 def _tell(market: Market, ended: RequestEnded, reports: Sequence[FileReport], first: Account, last: Account) -> None:
