@@ -12,7 +12,7 @@ import click
 
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.cli.options import example, json_option
-from ramp.cli.views.output import print_json, waiting
+from ramp.cli.views.output import printed_as_json, waiting, wants_json
 from ramp.client.connecting import connect
 from ramp.client.launching import launch
 from ramp.client.market import Market
@@ -78,7 +78,7 @@ minimum_price = 20
 
 @click.command("demo-slurm", epilog=example("ramp demo-slurm", "ramp demo-slurm --json"))
 @json_option
-def demo_slurm(as_json: bool) -> int:
+def demo_slurm() -> int:
     """Start a real Slurm of 64 emulated nodes, sell half of it to two users, run a job on a slot, and stop everything.
 
     This needs Slurm's programs (Debian: apt-get install slurmctld slurmd slurm-client munge), takes less than a minute
@@ -87,7 +87,7 @@ def demo_slurm(as_json: bool) -> int:
     begin = time.monotonic()
 
     def tell(text: str) -> None:
-        if not as_json:
+        if not wants_json():
             click.echo(text)
 
     with tempfile.TemporaryDirectory(prefix="ramp-", dir="/tmp") as name:
@@ -114,9 +114,8 @@ def demo_slurm(as_json: bool) -> int:
                     tell(f"alice's job on her slot, submitted by sbatch, says:\n{said.rstrip()}")
     total = time.monotonic() - begin
     all_bought = all(each.committed for each in bought.values())
-    if as_json:
-        units = {buyer: [unit.reservation_id for unit in each.units] for buyer, each in bought.items()}
-        print_json({"bought": units, "output": said, "total_s": round(total, 3)})
+    units = {buyer: [unit.reservation_id for unit in each.units] for buyer, each in bought.items()}
+    printed_as_json({"bought": units, "output": said, "total_s": round(total, 3)})
     tell(f"Everything is stopped after {total:.1f} s")
     return 0 if all_bought and said else 1
 

@@ -8,7 +8,7 @@ import click
 
 from ramp.batch.inspecting import Remark
 from ramp.cli.options import example, state_options
-from ramp.cli.views.output import count_text, print_json, print_rows, say, waiting
+from ramp.cli.views.output import count_text, print_rows, printed_as_json, say, waiting
 from ramp.runtime.state_folder import StateFolder
 from ramp.shipped_files import find_config
 
@@ -19,7 +19,7 @@ EXITS = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
 @click.argument("name", required=False, metavar="[CONFIG]")
 @click.option("--all", "show_all", is_flag=True, help="Also show passed checks.")
 @state_options
-def doctor(name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> int:
+def doctor(name: str | None, show_all: bool, state: StateFolder) -> int:
     """Diagnose a market's problems and suggest fixes; nothing is changed.
 
     The checks cover agents, servers, expiring certificates, clocks, disk space and versions. For a resource on Slurm or
@@ -33,16 +33,13 @@ def doctor(name: str | None, show_all: bool, state: StateFolder, as_json: bool) 
 
     with waiting("looking"):
         report = examine(state, None if name is None else find_config(name))
-    if as_json:
-        print_json(
-            {
-                "running": report.is_up,
-                "state_dir": str(state.path),
-                "findings": [_object(each) for each in report.findings],
-                "well": [_object(each) for each in report.remarks if not each.is_finding],
-            }
-        )
-    else:
+    found = {
+        "running": report.is_up,
+        "state_dir": str(state.path),
+        "findings": [_object(each) for each in report.findings],
+        "well": [_object(each) for each in report.remarks if not each.is_finding],
+    }
+    if not printed_as_json(found):
         if not report.is_up:
             say(f"ramp: no market is running; reading the state folder {state.path}")
         shown = report.remarks if show_all else report.findings

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from ramp.cli.completing import complete_agents
+from ramp.cli.views.output import JSON
 from ramp.client.times import duration_of, moment_of
 from ramp.model.instant import Instant, local_iso
 from ramp.model.money import credits_of
@@ -25,6 +26,11 @@ def _state_folder(_: click.Context, __: click.Parameter, path: Path | None) -> S
     return state_folder(path)
 
 
+def _take_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    if given:
+        ctx.meta[JSON] = given
+
+
 state_option: Final[Decorator] = click.option(
     "--state-dir",
     "state",
@@ -34,8 +40,9 @@ state_option: Final[Decorator] = click.option(
 )
 json_option: Final[Decorator] = click.option(
     "--json",
-    "as_json",
     is_flag=True,
+    expose_value=False,
+    callback=_take_json,
     help="Print JSON: times in ISO 8601 UTC, amounts in credits as exact decimal strings, durations in seconds.",
 )
 csv_option: Final[Decorator] = click.option(

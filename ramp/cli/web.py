@@ -19,7 +19,7 @@ import click
 from ramp.cli.interruption import CLOSED, interrupted_by
 from ramp.cli.options import WholeNumber, example, file_type, folder_type, state_options, user_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
-from ramp.cli.views.output import print_json, say, waiting
+from ramp.cli.views.output import printed_as_json, say, waiting, wants_json
 from ramp.client.access import find_market, running
 from ramp.client.connecting import MarketOperator, connect
 from ramp.client.request import RequestTemplate, request
@@ -112,7 +112,6 @@ def web(
     user: str | None,
     keeper: bool,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Serve the pages of the running market until Ctrl-C.
 
@@ -126,9 +125,9 @@ def web(
         return
     check_installed()
     if link:
-        _print_link(user, keeper=keeper, state=state, as_json=as_json)
+        _print_link(user, keeper=keeper, state=state)
         return
-    if user is not None or keeper or as_json:
+    if user is not None or keeper or wants_json():
         raise click.UsageError("--user, --keeper and --json need --link")
     address = served_address(host, port, name=name, certificate=tls_certificate, key=tls_key)
     serve_pages(state, address, open_it, results, openid=openid)
@@ -183,7 +182,7 @@ def _open_browser(address: str) -> None:
         say("No browser is available here; open one of the links on a computer that has one")
 
 
-def _print_link(user: str | None, *, keeper: bool, state: StateFolder, as_json: bool) -> None:
+def _print_link(user: str | None, *, keeper: bool, state: StateFolder) -> None:
     """Print a login link to the pages that are served; it is good once and for fifteen minutes."""
     if user is not None and keeper:
         raise click.UsageError("--user and --keeper exclude each other")
@@ -197,9 +196,7 @@ def _print_link(user: str | None, *, keeper: bool, state: StateFolder, as_json: 
         found = _link(sessions, url, who, role)
     finally:
         sessions.close()
-    if as_json:
-        print_json({"name": who, "role": role.value, "link": found})
-    else:
+    if not printed_as_json({"name": who, "role": role.value, "link": found}):
         click.echo(found)
 
 

@@ -262,38 +262,28 @@ class AsyncMarket(AsyncRequests):
         `Resource.machine` is None where the machine does not answer in time.
         """
         found = await self.ask(dialogues.resources(self.access.domain, draining_too=True))
-        if not machines:
-            return found
-        states = await self.machines([each.address for each in found])
-        return tuple(replace(each, machine=states.get(each.address)) for each in found)
+        return await self.machines(found) if machines else found
 
     async def machine(self, resource: str, horizon: str | timedelta = "24h") -> MachineState:
         """Return the state of a resource's machine, and its projected load over a horizon."""
         return await self.ask(dialogues.machine(resource, read_argument("horizon", duration_of, horizon, zero=False)))
 
     async def machines(
-        self,
-        names: Sequence[str],
-        limit_s: Seconds = MACHINES_LIMIT_S,
-        on_failure: Callable[[str, str], None] | None = None,
-    ) -> dict[str, MachineState]:
-        """Ask many machines at the same time; those that do not answer within a limit in seconds are missing.
+        self, resources: Sequence[Resource], limit_s: Seconds = MACHINES_LIMIT_S
+    ) -> tuple[Resource, ...]:
+        """Return resources with the states of their machines, which are asked at the same time.
 
-        Args:
-            names: of the resources.
-            limit_s: seconds.
-            on_failure: called with the name of each machine that fails, and the reason.
+        Those that do not answer within the limit have none, and those that fail have the reason.
         """
-        found: dict[str, MachineState] = {}
+        found: dict[str, Resource] = {}
 
-        async def ask(name: str) -> None:
+        async def ask(each: Resource) -> None:
             try:
-                found[name] = await self.ask(dialogues.machine(name, HOUR))
+                found[each.address] = replace(each, machine=await self.ask(dialogues.machine(each.address, HOUR)))
             except RampError as error:
-                if on_failure is not None:
-                    on_failure(name, str(error))
+                found[each.address] = replace(each, problem=str(error))
 
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                await asyncio.gather(*(ask(name) for name in names))
-        return dict(found)
+                await asyncio.gather(*map(ask, resources))
+        return tuple(found.get(each.address, each) for each in resources)

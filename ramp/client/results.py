@@ -263,17 +263,25 @@ class Resource:
         address: the full name.
         machine: state of the machine, if it was asked and has answered.
         draining: whether it sells nothing new.
+        problem: why the machine failed to answer, or empty.
     """
 
     name: str
     address: str
     machine: MachineState | None = None
     draining: bool = False
+    problem: str = ""
 
     @property
     def site(self) -> str:
         """Its site: the domain of its full name, in lower case."""
         return site_of(self.address)
+
+    @property
+    def not_selling(self) -> str:
+        """Why it sells nothing at present, as its machine says or fails to say; empty if it sells."""
+        told = None if self.machine is None else self.machine.snapshot.get("not_selling")
+        return str(told) if told else self.problem
 
 
 def short_name(address: str, domain: str) -> str:

@@ -18,6 +18,7 @@ from ramp.batch.inspecting import Inspection, Promise, Remark, inspection
 from ramp.client.access import find_market
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
+from ramp.client.results import Resource
 from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus, is_well, state_text
 from ramp.errors import START_EMPTY, RampError
@@ -145,11 +146,11 @@ def _shown(
     """Check what machines show of themselves: the age of a live queue's picture, or every sold slot."""
     if config is None or not config.resources or not found.names("user"):
         return
-    names = {each.name: f"{each.name}@{config.domain}" for each in config.resources}
-    before = {name: _paid(state, name) for name in names}
-    shown = Market(find_market(state, None)).machines(list(names.values()))
+    before = {each.name: _paid(state, each.name) for each in config.resources}
+    asked = [Resource(each.name, f"{each.name}@{config.domain}") for each in config.resources]
+    shown = {each.name: each.machine for each in Market(find_market(state, None)).machines(asked)}
     for resource in config.resources:
-        seen = shown.get(names[resource.name])
+        seen = shown[resource.name]
         if inspection(resource.plugin) is not None:
             yield _picture(resource.name, seen)
         elif seen is not None:  # a slot sold or given back meanwhile is on one side only

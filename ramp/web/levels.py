@@ -76,9 +76,8 @@ class MarketReader:
         with contextlib.suppress(RampError, TimeoutError):
             async with asyncio.timeout(ANSWER_LIMIT_S):
                 market = AsyncMarket(await asyncio.to_thread(find_market, self._state, users[0]))
-                names = {each.address: each.name for each in await market.resources()}
-                states = await market.machines(list(names), ANSWER_LIMIT_S / 2)
-                return {names[address]: machine for address, machine in states.items()}
+                asked = await market.machines(await market.resources(), ANSWER_LIMIT_S / 2)
+                return {each.name: each.machine for each in asked if each.machine is not None}
         return {}
 
     async def _accounts(self, found: SwarmStatus) -> tuple[AccountLine, ...] | None:

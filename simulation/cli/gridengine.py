@@ -22,7 +22,7 @@ from ramp.cli.options import (
     user_option,
 )
 from ramp.cli.verbs.machines import check_registered
-from ramp.cli.views.output import print_json, say
+from ramp.cli.views.output import printed_as_json, say, wants_json
 from ramp.client import dialogues
 from ramp.client.machine_state import MachineState
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
@@ -151,15 +151,12 @@ def _is_told(machine: str, state: StateFolder, job: dict[str, Any], *, reserves:
     """Answer a question about a job on a machine without a market; return False for any other question."""
     from simulation.without_market import answer
 
-    as_json = job.pop("as_json")
     if job["cores"] is None:
-        if as_json or any(job.values()):
+        if wants_json() or any(job.values()):
             raise click.UsageError("--at, --walltime, --system-start, --base-time and --json need --cores")
         return False
     told = answer(machine, state.without_market, **job, reserves=reserves)
-    if as_json:
-        print_json(told)
-    else:
+    if not printed_as_json(told):
         if told["source"] == "synthetic":
             say(f"{machine}: its load is a synthetic workload's")
         if refusal := told["refusal"]:

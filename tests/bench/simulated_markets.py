@@ -11,7 +11,7 @@ from time import process_time
 
 import ramp
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.shipped_swarms import find_config
+from ramp.shipped_files import find_config
 from simulation.market.auction_runs import market
 
 MARKETS = ((100, 1_000, "0s"), (1_000, 200, None))

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from ramp.cli.options import example, json_option
-from ramp.cli.views.output import say
+from ramp.cli.views.output import say, wants_json
 from ramp.runtime.state_folder import StateFolder
 from tests.chaos.market import DEPOSIT, ChaosMarket, configuration
 from tests.chaos.run import run_chaos
@@ -36,9 +36,7 @@ SECONDS_A_MINUTE: Final = 60.0
 @click.option("--ledger", default="", metavar="URL", help="PostgreSQL database, empty: two banks share it then.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the state folder and its logs here.")
 @json_option
-def chaos(
-    minutes: float, seed: int, server: str, federated: bool, ledger: str, keep: Path | None, as_json: bool
-) -> None:
+def chaos(minutes: float, seed: int, server: str, federated: bool, ledger: str, keep: Path | None) -> None:
     """Strike a real market by turns under steady load, and check that nothing was lost.
 
     Two sites of three machines each, users, two directories, a bank and a server run on this computer, on loopback; a
@@ -74,7 +72,7 @@ def chaos(
         finally:
             for site in reversed(sites):
                 site.stop()
-    if as_json:
+    if wants_json():
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
         requests = ", ".join(f"{count} {status}" for status, count in sorted(report.requests.items()))

@@ -15,9 +15,10 @@ from ramp.cli.views.output import (
     amount_text,
     count_text,
     moment_text,
-    print_json,
     print_line,
+    printed_as_json,
     waiting,
+    wants_json,
 )
 from ramp.client import dialogues
 from ramp.client.access import running
@@ -98,7 +99,6 @@ def balance(
     as_csv: bool,
     user: str | None,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Show your account's balance or statement; the bank answers a query signed with your key.
 
@@ -109,34 +109,29 @@ def balance(
     `cancelled` (before the job started), or `pending`. Only slots with a launched job have it; see `ramp jobs` for
     details.
     """
-    if as_csv and as_json:
+    if as_csv and wants_json():
         raise click.UsageError("--csv and --json exclude each other")
     if not statement and (since is not None or until is not None):
         raise click.UsageError("--since and --until need --statement")
     check_period(since, until)
     market = open_market(state, user)
     if statement:
-        _statement(market, since, until, as_csv=as_csv, as_json=as_json)
-    else:
-        _balance(market, as_csv=as_csv, as_json=as_json)
-
-
-def _balance(market: Market, *, as_csv: bool, as_json: bool) -> None:
+        _statement(market, since, until, as_csv=as_csv)
+        return
     account = ask(market, dialogues.account(), "asking the bank")
     if as_csv:
         ACCOUNT.print_csv([account])
     else:
-        ACCOUNT.print_one(account, as_json=as_json)
+        ACCOUNT.print_one(account)
 
 
-def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool, as_json: bool) -> None:
+def _statement(market: Market, since: Instant | None, until: Instant | None, *, as_csv: bool) -> None:
     account = ask(market, dialogues.account(since or 0, until), "asking the bank")
     with waiting("asking the resources"):
         delivered = {agreement_id: job.delivery for agreement_id, job in deliveries(market.jobs()).items()}
     lines = account.statement.lines
     fields = _lines(lines, delivered, market.access.domain)
-    if as_json:
-        print_json({**ACCOUNT.plain(account), "lines": [fields.plain(line) for line in lines]})
+    if printed_as_json({**ACCOUNT.plain(account), "lines": [fields.plain(line) for line in lines]}):
         return
     if as_csv:
         fields.print_csv(lines)
@@ -195,7 +190,7 @@ def bank() -> None:
 @click.option("--since", type=moment_type, metavar="TIME", help="Start of the period (default: the beginning).")
 @click.option("--until", type=moment_type, metavar="TIME", help="End of the period (default: now).")
 @state_options
-def overview(since: Instant | None, until: Instant | None, state: StateFolder, as_json: bool) -> None:
+def overview(since: Instant | None, until: Instant | None, state: StateFolder) -> None:
     """Show every account and all payments, refunds and deposits.
 
     Deposits come from the account `market`. Its balance is minus the money in circulation, and its overdraft has no
@@ -207,12 +202,12 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
         found = ask_keeper(state, dialogues.overview(since, until))
     domain = running(state).domain
     accounts, trades = _accounts(domain), _trades(found.trades, domain)
-    if as_json:
-        shown = {
-            "accounts": [accounts.plain(account) for account in found.accounts],
-            "trades": [trades.plain(trade) for trade in found.trades],
-        }
-        print_json({"time": iso(found.bank_time), **shown})
+    shown = {
+        "time": iso(found.bank_time),
+        "accounts": [accounts.plain(account) for account in found.accounts],
+        "trades": [trades.plain(trade) for trade in found.trades],
+    }
+    if printed_as_json(shown):
         return
     accounts.print_table(found.accounts, title="Accounts")
     if found.trades:
@@ -241,20 +236,12 @@ def overview(since: Instant | None, until: Instant | None, state: StateFolder, a
     help="Reference; a deposit with the same reference is credited only once.",
 )
 @state_options
-def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateFolder, as_json: bool) -> None:
+def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateFolder) -> None:
     """Credit an account out of the market's issuing account."""
     with waiting("asking the bank"):
         made = ask_keeper(state, dialogues.deposit(account, amount, memo, deposit_id))
-    if as_json:
-        print_json(
-            {
-                "deposit_id": made.deposit_id,
-                "transfer_id": made.transfer_id,
-                "account": account,
-                "amount": credits_decimal(made.amount),
-            }
-        )
-    else:
+    shown = {"deposit_id": made.deposit_id, "transfer_id": made.transfer_id, "account": account}
+    if not printed_as_json({**shown, "amount": credits_decimal(made.amount)}):
         print_line(f"Deposit {made.deposit_id}: {amount_text(made.amount)} to {account}")
 
 
@@ -262,7 +249,7 @@ def deposit(account: str, amount: int, memo: str, deposit_id: str, state: StateF
 @click.argument("agreement", metavar="AGREEMENT")
 @click.option("--reason", required=True, metavar="TEXT", help="Reason for the records of the bank, one line.")
 @state_options
-def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> None:
+def refund(agreement: str, reason: str, state: StateFolder) -> None:
     """Refund what is left of an agreement's payments to its buyer, also after the slot.
 
     Use it where nobody could measure whether a slot was delivered. The seller loses what it was paid, less earlier
@@ -270,17 +257,15 @@ def refund(agreement: str, reason: str, state: StateFolder, as_json: bool) -> No
     """
     with waiting("asking the bank"):
         made = ask_keeper(state, dialogues.refund(agreement, reason))
-    if as_json:
-        found = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
-        print_json({**found, "refund": credits_decimal(made.refund)})
-    else:
+    shown = {"agreement_id": made.agreement_id, "transfer_id": made.transfer_id, "reason": reason}
+    if not printed_as_json({**shown, "refund": credits_decimal(made.refund)}):
         print_line(f"Agreement {made.agreement_id}: {amount_text(made.refund)} refunded")
 
 
 @bank.command(epilog=example("ramp bank audit", "ramp bank audit --ledger postgresql://ramp@db/market --json"))
 @click.option("--ledger", metavar="URL", help="URL of the ledger's database (default: the configuration's).")
 @state_options
-def audit(ledger: str | None, state: StateFolder, as_json: bool) -> int:
+def audit(ledger: str | None, state: StateFolder) -> int:
     """Check every row of the bank's ledger, as the bank does at every start.
 
     This takes about a second for 20 000 orders; the market may be running. Exit code 1 if the audit finds a fault.
@@ -295,9 +280,7 @@ def audit(ledger: str | None, state: StateFolder, as_json: bool) -> int:
     with waiting("reading the ledger"), LedgerStore.open(location) as store:
         accounts = len(store.balances())
         findings = store.audit()
-    if as_json:
-        print_json({"accounts": accounts, "findings": findings})
-    else:
+    if not printed_as_json({"accounts": accounts, "findings": findings}):
         for finding in findings:
             print_line(finding)
         click.echo(f"{count_text(accounts, 'account')}, {count_text(len(findings), 'finding')}")

@@ -12,7 +12,7 @@ import click
 
 from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields, Kind
-from ramp.cli.views.output import count_text, print_json, print_pairs, say
+from ramp.cli.views.output import count_text, print_pairs, printed_as_json, say
 from ramp.errors import ConfigurationError
 from ramp.model.instant import seconds
 from ramp.runtime.state_folder import StateFolder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[CONFIG]...")
 @click.option("--check", is_flag=True, help="Only check the configurations. Exit code 2: at least one is invalid.")
 @state_options
-def config(names: tuple[str, ...], check: bool, state: StateFolder, as_json: bool) -> int:
+def config(names: tuple[str, ...], check: bool, state: StateFolder) -> int:
     """Show a market's configuration with all its defaults, or check configurations and print all findings.
 
     CONFIG is a TOML file, or the name of one that comes with RAMP; by default it is that of the running market, else
@@ -35,17 +35,15 @@ def config(names: tuple[str, ...], check: bool, state: StateFolder, as_json: boo
     if check:
         if not names:
             raise click.UsageError("--check needs a CONFIG")
-        return _check(names, as_json=as_json)
+        return _check(names)
     for name in names or (None,):
-        _show(name, state, as_json=as_json)
+        _show(name, state)
     return 0
 
 
-def _check(names: tuple[str, ...], *, as_json: bool) -> int:
+def _check(names: tuple[str, ...]) -> int:
     found = [_checked(name) for name in names]
-    if as_json:
-        print_json(found)
-    for each in [] if as_json else found:
+    for each in [] if printed_as_json(found) else found:
         if each["valid"]:
             resources, users = count_text(each["resources"], "resource"), count_text(each["users"], "user")
             click.echo(f"{each['path']}: valid, {resources}, {users}, {each['server']} server")
@@ -77,12 +75,11 @@ def _checked(name: str) -> dict[str, Any]:
     }
 
 
-def _show(name: str | None, state: StateFolder, *, as_json: bool) -> None:
+def _show(name: str | None, state: StateFolder) -> None:
     from ramp.runtime.configuration.file import load_config
 
     loaded = load_config(_present(state) if name is None else find_config(name))
-    if as_json:
-        print_json(_object(loaded))
+    if printed_as_json(_object(loaded)):
         return
     quotas = loaded.quotas
     print_pairs(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,16 +15,15 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import example, folder_type, json_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
-from ramp.cli.verbs.machines import machine_object, source_text
+from ramp.cli.verbs.machines import asked, machine_object, source_text
 from ramp.cli.verbs.submit import follow, new_view
 from ramp.cli.views.fields import NUMBER, Field, Fields
-from ramp.cli.views.output import amount_text, print_json, print_line, say, waiting
+from ramp.cli.views.output import amount_text, print_line, printed_as_json, say, waiting, wants_json
 from ramp.cli.views.reports import outcome_object, print_outcome
 from ramp.client import dialogues
-from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
 from ramp.client.request import request, resolved
-from ramp.client.results import Account
+from ramp.client.results import Account, Resource
 from ramp.client.swarm import stop
 from ramp.model.instant import Instant
 from ramp.model.money import credits_decimal
@@ -33,7 +31,6 @@ from ramp.model.request import RequestForQuotation
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
-from ramp.runtime.configuration.values import ResourceConfig
 from ramp.runtime.state_folder import StateFolder
 from ramp.shipped_files import DEFAULT_SWARM, find_config
 
@@ -59,28 +56,13 @@ def demo_request(now: Instant) -> RequestForQuotation:
     return resolved(units, now)
 
 
-@dataclass(frozen=True, slots=True)
-class _ShownMachine:
-    config: ResourceConfig
-    state: MachineState | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    machines: list[_ShownMachine]
-    before: Account
-    after: Account
-    ended: RequestEnded
-    reports: list[FileReport]
-
-
 @click.command(epilog=example("ramp demo"))
 @click.option("--config", "name", default=DEFAULT_SWARM, show_default=True, metavar="CONFIG",
               help="The market: a TOML file, or the name of one that comes with RAMP.")  # fmt: skip
 @click.option("--state-dir", "path", type=folder_type,
               help="Folder of the state (default: a temporary folder; only the agreements are kept).")  # fmt: skip
 @json_option
-def demo(name: str, path: Path | None, as_json: bool) -> int:
+def demo(name: str, path: Path | None) -> int:
     """Launch a market, buy two units, show every round, the agreements and the balances, and stop.
 
     This takes a few seconds and leaves nothing running. --json prints the object of `ramp submit` with `machines`,
@@ -91,31 +73,23 @@ def demo(name: str, path: Path | None, as_json: bool) -> int:
     begin = time.monotonic()
     config = load_config(find_config(name))
     state = StateFolder((path or Path(tempfile.mkdtemp(prefix="ramp-demo-"))).absolute())
-    with _running(config, state, as_json):
-        market = open_market(state, None)
-        shown = _show(market, config, state, as_json)
-        bought = shown.ended.outcome.status is RequestStatus.COMMITTED
-        if as_json:
-            result = _object(market, shown)
-        else:
-            _tell(market, shown)
+    with _running(config, state):
+        bought, shown = _show(open_market(state, None), config, state)
     total = time.monotonic() - begin
     if bought and path is None:
         _keep_agreements(state)
-    if as_json:
-        print_json({**result, "total_s": round(total, 3)})
-    else:
+    if not printed_as_json({**shown, "total_s": round(total, 3)}):
         kept = "agreements stay" if bought and path is None else "state stays"
         click.echo(f"Everything is stopped after {total:.1f} s; the {kept} in {state.path}")
     return 0 if bought else 1
 
 
 @contextmanager
-def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator[None]:
+def _running(config: SwarmConfig, state: StateFolder) -> Iterator[None]:
     """Run a market for the block; Ctrl-C stops it too."""
     found = launch_in_background(config, state)
     try:
-        if not as_json:
+        if not wants_json():
             print_line(up_text(found))
         yield
     except BaseException:
@@ -126,73 +100,68 @@ def _running(config: SwarmConfig, state: StateFolder, as_json: bool) -> Iterator
             stop(state)
 
 
-def _show(market: Market, config: SwarmConfig, state: StateFolder, as_json: bool) -> _Shown:
+def _show(market: Market, config: SwarmConfig, state: StateFolder) -> tuple[bool, dict[str, object]]:
+    """Buy and show everything; return whether it was bought, and the object for `--json`."""
     from ramp.rfql.signing.verification import verify_file
     from ramp.runtime.clock import SystemClock
     from ramp.runtime.keys.store import KeyStore, trust_of
 
     with waiting("asking every machine"):
-        states = market.machines([resource.name for resource in config.resources], MACHINES_LIMIT_S)
-    machines = [_ShownMachine(resource, states.get(resource.name)) for resource in config.resources]
-    if not as_json:
-        MACHINES.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
+        listed = [Resource(resource.name, resource.name) for resource in config.resources]
+        machines = market.machines(listed, MACHINES_LIMIT_S)
+    fields = _fields(config)
     before = ask(market, dialogues.account(), "asking the bank")
     clock = SystemClock()
-    if not as_json:
+    if not wants_json():
+        fields.print_table(machines, title="Machines (running and queued jobs; prices in credits/core-hour)")
         click.echo(
             f"{market.user} asks for two units, both or none: 64 cores for 1 h and 256 cores for 2 h, "
             f"for at most {PRICE} credits/core-hour; {ROUNDS} rounds"
         )
-    view = new_view(market.short, as_json)
+    view = new_view(market.short)
     ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
     trust = trust_of(KeyStore(state.keys))
     reports = [verify_file(file, trust, clock.now()) for file in ended.files.values() if file is not None]
     after = ask(market, dialogues.account(), "asking the bank")
-    return _Shown(machines, before, after, ended, reports)
+    if not wants_json():
+        _tell(market, ended, reports, before, after)
+    return ended.outcome.status is RequestStatus.COMMITTED, {
+        **outcome_object(ended.outcome, ended.files, market.short),
+        "machines": [machine_object(each.machine) | fields.plain(each) for each in machines],
+        "balances": {
+            "account": before.name,
+            "before": credits_decimal(before.balance),
+            "after": credits_decimal(after.balance),
+        },
+        "verified": [report.holds for report in reports],
+    }
 
 
-def _known(found: Callable[[MachineState], object]) -> Callable[[_ShownMachine], object]:
-    """Return what a machine says of itself, or "?" where it did not answer in time."""
-    return lambda machine: "?" if machine.state is None else found(machine.state)
-
-
-MACHINES: Final[Fields[_ShownMachine]] = Fields(
-    Field("resource", "Resource", lambda machine: machine.config.name),
-    Field("", "Cores", _known(lambda state: state.cores), NUMBER),
-    Field("", "Busy", _known(lambda state: f"{state.load:.1%}"), NUMBER),
-    Field("", "Running", _known(lambda state: state.running_total), NUMBER),
-    Field("", "Queued", _known(lambda state: state.queued_total), NUMBER),
-    Field("start_price", "Start price", lambda machine: machine.config.prices.start_price, NUMBER),
-    Field("minimum_price", "Minimum price", lambda machine: machine.config.prices.minimum_price, NUMBER),
-    Field("source", "", lambda machine: machine.state and machine.state.source),
-    Field("", "Queue", lambda machine: "no answer in time" if machine.state is None else source_text(machine.state)),
-    Field("torus", "", lambda machine: machine.config.terms.torus),
-)
-
-
-def _tell(market: Market, shown: _Shown) -> None:
-    print_outcome(shown.ended.outcome, shown.ended.files, market.short)
-    for report in shown.reports:
-        verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"
-        print_line(f"Verified offline: {Path(report.path).name} {verdict}")
-    before, after = shown.before.balance, shown.after.balance
-    print_line(
-        f"Balance of {shown.before.name} (signed queries to the bank): {amount_text(before)} before, "
-        f"{amount_text(after)} after, {amount_text(before - after)} paid"
+def _fields(config: SwarmConfig) -> Fields[Resource]:
+    return Fields(
+        Field("resource", "Resource", lambda each: each.name),
+        Field("", "Cores", asked(lambda state: state.cores), NUMBER),
+        Field("", "Busy", asked(lambda state: f"{state.load:.1%}"), NUMBER),
+        Field("", "Running", asked(lambda state: state.running_total), NUMBER),
+        Field("", "Queued", asked(lambda state: state.queued_total), NUMBER),
+        Field("start_price", "Start price", lambda each: config.resource(each.name).prices.start_price, NUMBER),
+        Field("minimum_price", "Minimum price", lambda each: config.resource(each.name).prices.minimum_price, NUMBER),
+        Field("source", "", lambda each: each.machine and each.machine.source),
+        Field("", "Queue", lambda each: "no answer in time" if each.machine is None else source_text(each.machine)),
+        Field("torus", "", lambda each: config.resource(each.name).terms.torus),
     )
 
 
-def _object(market: Market, shown: _Shown) -> dict[str, object]:
-    return {
-        **outcome_object(shown.ended.outcome, shown.ended.files, market.short),
-        "machines": [machine_object(each.state) | MACHINES.plain(each) for each in shown.machines],
-        "balances": {
-            "account": shown.before.name,
-            "before": credits_decimal(shown.before.balance),
-            "after": credits_decimal(shown.after.balance),
-        },
-        "verified": [report.holds for report in shown.reports],
-    }
+def _tell(market: Market, ended: RequestEnded, reports: Sequence[FileReport], first: Account, last: Account) -> None:
+    print_outcome(ended.outcome, ended.files, market.short)
+    for report in reports:
+        verdict = f"holds, {len(report.passed)} checks passed" if report.holds else f"does NOT hold: {report.failure}"
+        print_line(f"Verified offline: {Path(report.path).name} {verdict}")
+    before, after = first.balance, last.balance
+    print_line(
+        f"Balance of {first.name} (signed queries to the bank): {amount_text(before)} before, "
+        f"{amount_text(after)} after, {amount_text(before - after)} paid"
+    )
 
 
 def _keep_agreements(state: StateFolder) -> None:

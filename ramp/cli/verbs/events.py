@@ -10,7 +10,7 @@ import click
 
 from ramp.cli.completing import complete_agents
 from ramp.cli.options import WholeNumber, example, moment_type, state_options
-from ramp.cli.views.output import moment_text, print_json, print_line, print_rows
+from ramp.cli.views.output import moment_text, print_line, print_rows, printed_as_json, wants_json
 from ramp.model.instant import Instant
 from ramp.runtime.logs import MarketEvent, follow_events, read_events
 from ramp.runtime.state_folder import StateFolder
@@ -39,7 +39,6 @@ def events(
     last: int | None,
     changes: bool,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Show sales, refusals, ended requests, deposits, changes and agent restarts, one line each.
 
@@ -52,39 +51,38 @@ def events(
     if changes:
         if name or follow or last is not None:
             raise click.UsageError("--changes excludes NAME, --follow and --last")
-        _print_changes(state, since, as_json=as_json)
+        _print_changes(state, since)
         return
     found = read_events(state.events, name, since or 0)
     most = last if last is not None else None if since is not None else SHOWN
     found = found if most is None else found[len(found) - min(most, len(found)) :]
-    if as_json and not follow:
-        print_json([asdict(event) for event in found])
+    if not follow and printed_as_json([asdict(event) for event in found]):
         return
     for event in found:
-        _print(event, as_json)
+        _print(event)
     if not found and not follow:
         click.echo("No events")
     for new in follow_events(state.events, name) if follow else ():
         if new is not None:
-            _print(new, as_json)
+            _print(new)
 
 
-def _print(event: MarketEvent, as_json: bool) -> None:
-    if as_json:
+def _print(event: MarketEvent) -> None:
+    if wants_json():
         click.echo(json.dumps(asdict(event), ensure_ascii=False))
     else:
         print_line(f"{moment_text(event.at)}  {event.agent}  {event.event}  {event.text}")
     sys.stdout.flush()
 
 
-def _print_changes(state: StateFolder, since: Instant | None, *, as_json: bool) -> None:
+def _print_changes(state: StateFolder, since: Instant | None) -> None:
     """Print the log of changes to a market, running or not."""
     from ramp.runtime.configuration_changes.audit_log import lines_of
 
     found = list(lines_of(state, since or 0))
-    if as_json:
-        print_json([asdict(line) for line in found])
-    elif found:
+    if printed_as_json([asdict(line) for line in found]):
+        return
+    if found:
         rows = [(moment_text(line.at), line.who, line.verb, line.what) for line in found]
         print_rows(("Time", "Who", "Verb", "What"), rows, wrap=("What",))
     else:

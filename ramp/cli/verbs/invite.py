@@ -16,7 +16,7 @@ from ramp.cli.options import (
     state_options,
 )
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
-from ramp.cli.views.output import print_json, print_object, say
+from ramp.cli.views.output import print_object, printed_as_json, say, wants_json
 from ramp.client.connecting import MarketOperator
 from ramp.errors import ConfigurationError
 from ramp.model.instant import Instant, iso
@@ -104,7 +104,6 @@ def make(
     output: Path | None,
     token: bool,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Invite NAME, the full name of a party: agent@site.example, or an account at the market's own domain.
 
@@ -126,10 +125,10 @@ def make(
         except OSError as error:
             remedy = f"run `ramp invite revoke {made.name}`, then invite again with another --output"
             raise ConfigurationError(f"cannot be written: {error.strerror}; {remedy}", path=path) from error
-    _tell_made(made, path, as_json=as_json)
+    _tell_made(made, path)
 
 
-def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
+def _tell_made(made: Invitation, path: Path | None) -> None:
     told = {
         "invitation": made.invitation_id,
         "name": made.name,
@@ -139,22 +138,22 @@ def _tell_made(made: Invitation, path: Path | None, *, as_json: bool) -> None:
         "account_token": bool(made.account_token_digest),
         "authority_fingerprint": made.ca_fingerprint,
     }
-    if path is None and not as_json:
+    if path is None and not wants_json():
         click.echo(made.token())
     else:
         place = {"file": None, "token": made.token()} if path is None else {"file": str(path), "token": None}
-        print_object({**told, **place}, as_json=as_json)
+        print_object({**told, **place})
     if path is not None:
         say(f"{path} contains a secret: the first to use it joins as {made.name}")
 
 
 @invite.command("list")
 @state_options
-def list_command(state: StateFolder, as_json: bool) -> None:
+def list_command(state: StateFolder) -> None:
     """List invitations: open, enrolled, expired or revoked."""
     now = SystemClock().now()
     entries = list(Register(state.invitations).entries().values())
-    _fields(now).print_list(entries, as_json=as_json, empty="No invitations")
+    _fields(now).print_list(entries, empty="No invitations")
 
 
 @invite.command("sign", epilog=example("ramp invite sign curie.request -o curie.certificate"))
@@ -162,7 +161,7 @@ def list_command(state: StateFolder, as_json: bool) -> None:
 @click.option("-o", "--output", type=output_type, required=True, metavar="FILE",
               help="File of the certificate; it contains no secret.")  # fmt: skip
 @state_options
-def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None:
+def sign(request: Path, output: Path, state: StateFolder) -> None:
     """Issue the certificate for a request of `ramp join INVITATION --request FILE`.
 
     No market needs to run, so the state folder with the authority's key may be on a computer without a network. The
@@ -176,9 +175,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
     name = entry.invitation.name
     write_whole(output.absolute(), contents_text(issued).encode(), private=False)
     add_line(state, now, own_name(), "invite sign", name, f"{name} is enrolled ({asked.invitation_id})")
-    if as_json:
-        print_json({**_fields(now).plain(entry), "file": str(output)})
-    else:
+    if not printed_as_json({**_fields(now).plain(entry), "file": str(output)}):
         click.echo(f"{name} is enrolled as {entry.invitation.role}; {output} is for `ramp join --certificate`")
 
 
@@ -186,7 +183,7 @@ def sign(request: Path, output: Path, state: StateFolder, as_json: bool) -> None
 @click.argument("invited", metavar="NAME")
 @click.option("--reason", default="", metavar="TEXT", help="Reason shown to the party.")
 @state_options
-def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None:
+def revoke(invited: str, reason: str, state: StateFolder) -> None:
     """Revoke the invitation NAME (a name or an id) and the certificate that was issued on it.
 
     This market rejects the party at once, other sites with their next revocation list. The bank account stays, with its
@@ -199,10 +196,9 @@ def revoke(invited: str, reason: str, state: StateFolder, as_json: bool) -> None
         add_line(
             state, now, own_name(), "invite revoke", entry.invitation.name, f"{entry.invitation.name} is revoked{why}"
         )
-    if as_json:
-        print_json([_fields(now).plain(entry) for entry in revoked])
-    for entry in revoked if not as_json else ():
-        what = "invitation" if entry.grant is None else "invitation and certificate"
-        click.echo(f"{entry.invitation.name}: {what} revoked")
+    if not printed_as_json([_fields(now).plain(entry) for entry in revoked]):
+        for entry in revoked:
+            what = "invitation" if entry.grant is None else "invitation and certificate"
+            click.echo(f"{entry.invitation.name}: {what} revoked")
     if not revoked:
         say(f"{invited}: everything was revoked before")

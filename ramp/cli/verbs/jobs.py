@@ -15,7 +15,7 @@ from ramp.cli.completing import complete_ids
 from ramp.cli.connection import open_market
 from ramp.cli.options import WholeNumber, example, file_type, folder_type, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
-from ramp.cli.views.output import count_text, moment_text, print_json, print_line, say, waiting
+from ramp.cli.views.output import count_text, moment_text, print_line, printed_as_json, say, waiting, wants_json
 from ramp.client.identifiers import shortened
 from ramp.client.jobs import Job, JobFile
 from ramp.client.market import Market
@@ -115,7 +115,6 @@ def launch(
     apart: bool,
     user: str | None,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Run a command or a script on reservations: one job on each slot of ID.
 
@@ -141,8 +140,7 @@ def launch(
             application=application,
             version=version,
         )
-    if as_json:
-        print_json([JOB.plain(each) for each in found])
+    if printed_as_json([JOB.plain(each) for each in found]):
         return
     for each in found:
         print_line(f"Job {each.job_id}: {each.state} at {each.resource}, due {_moment(each)}{_where(each)}")
@@ -157,11 +155,10 @@ def _variable(given: str) -> tuple[str, str]:
     return name, value
 
 
-def _list(market: Market, *, as_json: bool) -> None:
+def _list(market: Market) -> None:
     with waiting("asking the resources"):
         found = market.jobs()
-    if as_json:
-        print_json([JOB.plain(each) for each in found])
+    if printed_as_json([JOB.plain(each) for each in found]):
         return
     if not found:
         click.echo(f"{market.user} has no jobs; start one with `ramp launch`")
@@ -200,7 +197,6 @@ def jobs(
     wait: bool,
     user: str | None,
     state: StateFolder,
-    as_json: bool,
 ) -> int:
     """Show all jobs; or one job, its output, or its files; end it, or wait for it.
 
@@ -211,9 +207,9 @@ def jobs(
     if any_id is None:
         if any((name, file_name, fetch, files, follow, cancel, wait)):
             raise click.UsageError("give the ID of a job; `ramp jobs` lists all")
-        _list(open_market(state, user), as_json=as_json)
+        _list(open_market(state, user))
         return 0
-    _check_one_way(name, file_name, fetch, follow=follow, as_json=as_json)
+    _check_one_way(name, file_name, fetch, follow=follow)
     wanted = STDOUT if follow and name is None and file_name is None else name if file_name is None else file_name
     market = open_market(state, user)
     asking = f"asking for {any_id}"
@@ -232,7 +228,7 @@ def jobs(
     elif files:
         with waiting(asking):
             listed = market.job_files(found.job_id)
-        FILES.print_list(listed, as_json=as_json)
+        FILES.print_list(listed)
     elif follow:
         pass
     elif wanted is not None:
@@ -240,15 +236,15 @@ def jobs(
             output = market.job_output(found.job_id, wanted)
         _write((output,))
     else:
-        JOB.print_one(found, as_json=as_json)
+        JOB.print_one(found)
     if (wait or follow) and found.state != "done":
         say(f"ramp: job {found.job_id}: {found.state}{f': {found.detail}' if found.detail else ''}")
         return 1
     return 0
 
 
-def _check_one_way(name: str | None, file_name: str | None, fetch: Path | None, *, follow: bool, as_json: bool) -> None:
-    if as_json and (name is not None or file_name is not None or fetch is not None or follow):
+def _check_one_way(name: str | None, file_name: str | None, fetch: Path | None, *, follow: bool) -> None:
+    if wants_json() and (name is not None or file_name is not None or fetch is not None or follow):
         raise click.UsageError("--json excludes --output, --errors, --file, --fetch and --follow")
     if name is not None and file_name is not None:
         raise click.UsageError("--output, --errors and --file exclude each other; give one")

@@ -15,7 +15,7 @@ from ramp.cli.options import (
     state_options,
 )
 from ramp.cli.verbs.launch import launching
-from ramp.cli.views.output import print_json, print_object, say, waiting
+from ramp.cli.views.output import print_object, printed_as_json, say, waiting
 from ramp.client.connecting import operate
 from ramp.client.launching import launch_detached
 from ramp.client.swarm import status
@@ -74,7 +74,6 @@ def join(
     account_invitation: str | None,
     start: bool,
     state: StateFolder,
-    as_json: bool,
 ) -> None:
     """Join a market with INVITATION: a file, or the line printed by `ramp invite --token` (`-`: standard input).
 
@@ -96,7 +95,7 @@ def join(
     asked = request_of(state, given, now)
     if request is not None:
         write_whole(request.absolute(), contents_text(asked).encode(), private=False)
-        _tell_requested(given, request, as_json=as_json)
+        _tell_requested(given, request)
         return
     password = _accounts(state, given, loaded, account_invitation, by_files=certificate is not None)
     issued = _issued(given, asked, certificate, password)
@@ -111,10 +110,8 @@ def join(
     }
     path = _configuration(state, given, loaded)
     standing = _started(path, state, start=start)
-    if as_json:
-        told |= {"config": None if path is None else str(path), **standing}
-    print_object(told, as_json=as_json)
-    if not as_json:
+    if not printed_as_json({**told, "config": None if path is None else str(path), **standing}):
+        print_object(told)
         say(str(standing["standing"]))
 
 
@@ -137,13 +134,10 @@ def _read(path: str, what: str) -> str:
         raise ConfigurationError(f"the {what} cannot be read: {error}", path=path) from error
 
 
-def _tell_requested(given: Invitation, path: Path, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"name": given.name, "invitation": given.invitation_id, "file": str(path)})
-        return
-    click.echo(
-        f"{path} is the request of {given.name} and contains no secret; the keeper signs it with `ramp invite sign`"
-    )
+def _tell_requested(given: Invitation, path: Path) -> None:
+    if not printed_as_json({"name": given.name, "invitation": given.invitation_id, "file": str(path)}):
+        text = f"{path} is the request of {given.name} and contains no secret; the keeper signs it with"
+        click.echo(f"{text} `ramp invite sign`")
 
 
 def _accounts(

@@ -8,7 +8,7 @@ import click
 
 from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
-from ramp.cli.views.output import moment_text, print_json, print_object, say
+from ramp.cli.views.output import moment_text, print_object, printed_as_json, say, wants_json
 from ramp.client.connecting import operate
 from ramp.client.swarm import status
 from ramp.control.requests import CERTIFICATE_DAYS
@@ -62,7 +62,7 @@ def keys() -> None:
 @keys.command("init")
 @click.option("--market", default="RAMP market", show_default=True, metavar="NAME", help="The market's name.")
 @state_options
-def init(market: str, state: StateFolder, as_json: bool) -> None:
+def init(market: str, state: StateFolder) -> None:
     """Make the market's certificate authority, unless it exists."""
     from ramp.rfql.signing import certificates
 
@@ -75,11 +75,10 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
         "fingerprint": certificates.fingerprint(certificate),
         "valid_until": iso(certificates.valid_until(certificate)),
     }
-    if as_json:
-        print_json({"created": not existed, **result})
+    if printed_as_json({"created": not existed, **result}):
         return
     say("the authority is made" if not existed else "the authority already exists; nothing was changed")
-    print_object(result, as_json=False)
+    print_object(result)
 
 
 @keys.command("issue")
@@ -87,28 +86,28 @@ def init(market: str, state: StateFolder, as_json: bool) -> None:
 @click.option("--role", type=_roles, required=True, help="Role of the parties.")
 @_days_option
 @state_options
-def issue(names: tuple[str, ...], role: str, days: int, state: StateFolder, as_json: bool) -> None:
+def issue(names: tuple[str, ...], role: str, days: int, state: StateFolder) -> None:
     """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
         _check_name(name)
         store.issue(name, Role(role), now, lifetime=days * DAY)
-    _print_entries(store, now, names, as_json)
+    _print_entries(store, now, names)
 
 
 @keys.command("show")
 @click.argument("name", required=False)
 @click.option("--all", "show_all", is_flag=True, help="Without NAME: also certificates that are no longer in use.")
 @state_options
-def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) -> None:
+def show(name: str | None, show_all: bool, state: StateFolder) -> None:
     """List the certificates that were issued here, or show those of one party in full."""
     store, now = _store(state)
     if name is None:
         entries = [entry for entry in store.inventory(now) if show_all or entry.current]
-        fields = _fields(store) if as_json else LISTED
-        fields.print_list(entries, as_json=as_json, empty="No certificates")
+        fields = _fields(store) if wants_json() else LISTED
+        fields.print_list(entries, empty="No certificates")
         return
-    _print_entries(store, now, (_full_name(store, name, now),), as_json)
+    _print_entries(store, now, (_full_name(store, name, now),))
 
 
 @keys.command("renew")
@@ -116,7 +115,7 @@ def show(name: str | None, show_all: bool, state: StateFolder, as_json: bool) ->
 @click.option("--new-key", is_flag=True, help="Also create a new key; needed after a revocation.")
 @_days_option
 @state_options
-def renew(name: str, new_key: bool, days: int, state: StateFolder, as_json: bool) -> None:
+def renew(name: str, new_key: bool, days: int, state: StateFolder) -> None:
     """Give a party a new certificate, by default for its present key; a running agent uses it at once."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
@@ -124,14 +123,14 @@ def renew(name: str, new_key: bool, days: int, state: StateFolder, as_json: bool
         local = full_name.partition("@")[0]
         lines = operate(state.path).renew_keys(local, new_key=new_key, days=days).lines
         for line in lines:
-            (say if as_json else click.echo)(line.text)
-        _print_entries(store, now, (full_name,), as_json)
+            (say if wants_json() else click.echo)(line.text)
+        _print_entries(store, now, (full_name,))
         return
     store.renew(full_name, now, new_key=new_key, lifetime=days * DAY)
     what = f"{full_name} has a new certificate"
     _written(state, now, "keys renew", full_name, what)
-    (say if as_json else click.echo)(what)
-    _print_entries(store, now, (full_name,), as_json)
+    (say if wants_json() else click.echo)(what)
+    _print_entries(store, now, (full_name,))
     say("no agent of this name is running")
 
 
@@ -139,16 +138,16 @@ def renew(name: str, new_key: bool, days: int, state: StateFolder, as_json: bool
 @click.argument("name")
 @click.option("--reason", default="", metavar="TEXT", help="Reason in the revocation list.")
 @state_options
-def revoke(name: str, reason: str, state: StateFolder, as_json: bool) -> None:
+def revoke(name: str, reason: str, state: StateFolder) -> None:
     """Revoke all certificates of a party; its key is not trusted any more, for old signatures either."""
     store, now = _store(state)
     full_name = _full_name(store, name, now)
     revoked = store.revoke(full_name, now, reason)
     if revoked:
         _written(state, now, "keys revoke", full_name, f"{full_name}: {len(revoked)} revoked{reason and f': {reason}'}")
-    if as_json:
-        print_json([{"name": line.name, "serial": line.serial, "reason": line.reason} for line in revoked])
-    elif revoked:
+    if printed_as_json([{"name": line.name, "serial": line.serial, "reason": line.reason} for line in revoked]):
+        return
+    if revoked:
         for line in revoked:
             click.echo(f"{line.name}: certificate {line.serial} is revoked")
     else:
@@ -192,12 +191,11 @@ def _full_name(store: KeyStore, name: str, now: int) -> str:
     raise ConfigurationError(f"no certificate was issued for {name!r}; list all with `ramp keys show --all`")
 
 
-def _print_entries(store: KeyStore, now: int, names: tuple[str, ...], as_json: bool) -> None:
+def _print_entries(store: KeyStore, now: int, names: tuple[str, ...]) -> None:
     """Print certificates by name, each party's current one first, then the newest."""
     entries = [entry for entry in store.inventory(now) if entry.name in names]
     entries.sort(key=lambda entry: (entry.name, not entry.current, -entry.valid_from))
-    if as_json:
-        print_json([_fields(store).plain(entry) for entry in entries])
+    if printed_as_json([_fields(store).plain(entry) for entry in entries]):
         return
     for number, entry in enumerate(entries):
         if number:

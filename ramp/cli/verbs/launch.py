@@ -13,7 +13,7 @@ import click
 
 from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import MOMENT, NUMBER, PROSE, Field, Fields
-from ramp.cli.views.output import count_text, print_json, print_line, say, waiting
+from ramp.cli.views.output import count_text, print_json, print_line, printed_as_json, say, waiting, wants_json
 from ramp.cli.views.visible import console
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.argument("name", default=DEFAULT_SWARM, metavar="[CONFIG]")
 @click.option("--detach", is_flag=True, help="Return when all agents are ready; run the market in the background.")
 @state_options
-def up(name: str, detach: bool, state: StateFolder, as_json: bool) -> int:
+def up(name: str, detach: bool, state: StateFolder) -> int:
     """Launch a market: XMPP server, bank, directory, resources and users.
 
     CONFIG is a TOML file or a market that comes with RAMP: quickstart (the twenty machines of the paper's Table 2 and
@@ -53,14 +53,12 @@ def up(name: str, detach: bool, state: StateFolder, as_json: bool) -> int:
     check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)
-        if as_json:
-            print_json(status_object(found))
-        else:
+        if not printed_as_json(status_object(found)):
             print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
         return 0
-    if as_json:
+    if wants_json():
         raise click.UsageError("--json needs --detach")
     return _stay(config, state)
 
@@ -180,13 +178,11 @@ def warn_of_ill(found: SwarmStatus) -> None:
 
 @click.command(epilog=example("ramp down"))
 @state_options
-def down(state: StateFolder, as_json: bool) -> None:
+def down(state: StateFolder) -> None:
     """Stop the market; its state stays. It is no error if no market is running."""
     with waiting("stopping the market"):
         stopped = stop(state)
-    if as_json:
-        print_json({"stopped": stopped, "state_dir": str(state.path)})
-    else:
+    if not printed_as_json({"stopped": stopped, "state_dir": str(state.path)}):
         say("the market is stopped" if stopped else f"no market is running with the state folder {state.path}")
 
 
@@ -204,7 +200,7 @@ AGENTS: Final[Fields[AgentStatus]] = Fields(
 
 @click.command(epilog=example("ramp ps", "ramp ps --json"))
 @state_options
-def ps(state: StateFolder, as_json: bool) -> int:
+def ps(state: StateFolder) -> int:
     """Show the market's health in one line, and its agents: role, process, state, restarts.
 
     The first line says `up`, `degraded` with the agents and reasons, `starting`, or `no server` if the XMPP server is
@@ -214,7 +210,7 @@ def ps(state: StateFolder, as_json: bool) -> int:
     far the clock of a user or resource is ahead of the bank's, with a warning above one second. Exit code 1 if no
     market is running. --json adds `headline` (`state`, `why`). `ramp watch --only agents` shows changes.
     """
-    if as_json:
+    if wants_json():
         found = status(state)
         shown: dict[str, object] = {"agents": []}
         if found is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import click
@@ -16,9 +16,9 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
-    print_json,
     print_line,
     print_rows,
+    printed_as_json,
     waiting,
 )
 from ramp.client import dialogues
@@ -47,13 +47,12 @@ JOBS_SHOWN: Final = 10
     help=f"Show all jobs of the answer, not only the first {JOBS_SHOWN} of each table.",
 )
 @market_options
-def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, state: StateFolder) -> None:
     """Show a machine's running and queued jobs, its reservations, and its projected load."""
     market = open_market(state, user)
     check_registered(market, machine)
     shown = ask(market, dialogues.machine(machine, horizon), f"asking {machine}")
-    if as_json:
-        print_json(shown.snapshot)
+    if printed_as_json(shown.snapshot):
         return
     limit = None if show_all else JOBS_SHOWN
     print_line(
@@ -82,9 +81,7 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
 @click.option("--site", "sites", multiple=True, metavar="NAME", help="Only resources of this site; repeatable.")
 @click.option("--load", "with_load", is_flag=True, help="Also show the numbers of running and queued jobs.")
 @market_options
-def resources(
-    brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder, as_json: bool
-) -> None:
+def resources(brief: bool, with_load: bool, sites: tuple[str, ...], user: str | None, state: StateFolder) -> None:
     """Show the sellers that the next request would call: cores, architecture, free cores and start price.
 
     Every machine is asked; one that does not answer in time shows `?`. A machine that fails, or that sells nothing at
@@ -96,30 +93,23 @@ def resources(
     found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     several = len({each.site for each in found}) > 1
     found = _of_sites(found, sites)
-    states: dict[str, MachineState] = {}
-    failures: dict[str, str] = {}
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
-            states = market.machines([each.address for each in found], on_failure=failures.__setitem__)
-    for name, shown in states.items():
-        if why := shown.snapshot.get("not_selling"):
-            failures[name] = str(why)
-    if as_json:
-        print_json(
-            [
-                {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
-                | ({} if brief else machine_object(states.get(each.address)))
-                | ({} if brief else {"not_selling": failures.get(each.address)})
-                for each in found
-            ]
-        )
-    elif not found:
+            found = market.machines(found)
+    objects = [
+        {"resource": each.name, "address": each.address, "site": each.site, "draining": each.draining}
+        | ({} if brief else {**machine_object(each.machine), "not_selling": each.not_selling or None})
+        for each in found
+    ]
+    if printed_as_json(objects):
+        return
+    if not found:
         click.echo(f"No resource of {' or '.join(sites)} is registered" if sites else "No resource is registered")
     elif brief:
         rows = [(each.name, each.address, "draining" if each.draining else "") for each in found]
         print_rows(("Resource", "Address", ""), rows)  # an address says the site
     else:
-        _fields(states, failures, with_load, several).print_table(found)
+        _fields(with_load, several).print_table(found)
 
 
 def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
@@ -127,17 +117,27 @@ def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource
     return tuple(each for each in found if not named or each.site in named)
 
 
-def _fields(
-    states: Mapping[str, MachineState], failures: Mapping[str, str], with_load: bool, with_site: bool
-) -> Fields[Resource]:
-    def asked(find: Callable[[MachineState], object]) -> Callable[[Resource], object]:
-        return lambda each: "?" if each.address not in states else known(find(states[each.address]))
+def asked(find: Callable[[MachineState], object]) -> Callable[[Resource], object]:
+    """Return what a resource's machine says of itself, or "?" where it does not."""
 
-    def driven_by(each: Resource) -> str:
-        if each.address in failures:
-            return f"not selling: {failures[each.address]}"
-        return states[each.address].source if each.address in states else "(no answer)"
+    def found(each: Resource) -> object:
+        value = None if each.machine is None else find(each.machine)
+        return "?" if value is None else value
 
+    return found
+
+
+def _driven_by(each: Resource) -> str:
+    if each.not_selling:
+        return f"not selling: {each.not_selling}"
+    return "(no answer)" if each.machine is None else each.machine.source
+
+
+def _has(key: str) -> Callable[[Resource], bool]:
+    return lambda each: each.machine is not None and bool(each.machine.snapshot.get(key))
+
+
+def _fields(with_load: bool, with_site: bool) -> Fields[Resource]:
     return Fields(
         Field("", "Resource", lambda each: f"{each.name} (draining)" if each.draining else each.name),
         Field("", "Site", lambda each: each.site, shown_if=lambda _: with_site),
@@ -145,22 +145,17 @@ def _fields(
         Field("", "Free cores", asked(lambda state: state.cores_free), NUMBER),
         Field("", "Load", asked(lambda state: f"{state.load:.1%}"), NUMBER),
         Field("", "Architecture", asked(lambda state: state.architecture)),
-        Field(
-            "",
-            "GPUs",
-            asked(lambda state: state.snapshot.get("gpus", "")),
-            shown_if=lambda _: any("gpus" in each.snapshot for each in states.values()),
-        ),
+        Field("", "GPUs", asked(lambda state: state.snapshot.get("gpus", "")), shown_if=_has("gpus")),
         Field(
             "",
             "Applications",
             asked(lambda state: state.snapshot.get("applications", "")),
-            shown_if=lambda _: any(each.snapshot.get("applications") for each in states.values()),
+            shown_if=_has("applications"),
         ),
         Field("", "Start price (credits/core-hour)", asked(lambda state: state.start_price), NUMBER),
         Field("", "Running (jobs)", asked(lambda state: state.running_total), NUMBER, shown_if=lambda _: with_load),
         Field("", "Queued (jobs)", asked(lambda state: state.queued_total), NUMBER, shown_if=lambda _: with_load),
-        Field("", "Queue driven by", driven_by),
+        Field("", "Queue driven by", _driven_by),
     )
 
 
@@ -192,11 +187,6 @@ MACHINE: Final[Fields[MachineState]] = Fields(
 def machine_object(state: MachineState | None) -> dict[str, object]:
     """Convert the state of a machine to JSON types; all None if it did not answer."""
     return MACHINE.nothing() if state is None else MACHINE.plain(state)
-
-
-def known(value: object) -> object:
-    """Return a value, or "?" for None."""
-    return "?" if value is None else value
 
 
 def source_text(state: MachineState) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ramp.cli.options import RealNumber, WholeNumber, example, json_option
-from ramp.cli.views.output import count_text, print_json, print_rows, say
+from ramp.cli.views.output import count_text, print_rows, printed_as_json, say, wants_json
 from ramp.errors import ConfigurationError
 from ramp.shipped_files import find_config
 
@@ -48,7 +48,6 @@ def check(
     resource: str | None,
     cores: int | None,
     limit_s: float,
-    as_json: bool,
 ) -> None:
     """Check all rules of the plug-in contract on the plug-in NAME (an entry point in `ramp.resource_plugins`).
 
@@ -60,7 +59,7 @@ def check(
     from ramp.plugins.contract import Verdict, check_plugin
 
     def tell(result: Result) -> None:
-        if not as_json and result.verdict is not Verdict.KEPT:
+        if not wants_json() and result.verdict is not Verdict.KEPT:
             say(f"{result.rule.name}: {result.verdict}: {result.reason}")
             if result.verdict is Verdict.BROKEN:
                 say(f"  right: {result.rule.sentence}")
@@ -69,9 +68,7 @@ def check(
         subject = _subject(name, config, resource, cores, Path(folder))
         results = check_plugin(subject, limit_s, tell)
     verdicts = [result.verdict for result in results]
-    if as_json:
-        print_json(_object(name, subject, results))
-    else:
+    if not printed_as_json(_object(name, subject, results)):
         counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict)
         click.echo(f"{name} ({subject.settings.resource}): {count_text(len(results), 'rule')}, {counts}")
         print_rows(

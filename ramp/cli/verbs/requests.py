@@ -12,7 +12,15 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
-from ramp.cli.views.output import amount_text, count_text, moment_text, print_json, print_line, say
+from ramp.cli.views.output import (
+    amount_text,
+    count_text,
+    moment_text,
+    print_line,
+    printed_as_json,
+    say,
+    wants_json,
+)
 from ramp.cli.views.past_requests import PAST, PastRequests
 from ramp.cli.views.reports import agreement_object, outcome_object, print_agreement, print_outcome, shown_state
 from ramp.client import dialogues
@@ -109,7 +117,7 @@ def _reservations(entries: Sequence[AgreementStanding], market: Market) -> Field
 @click.argument("request_id", shell_complete=complete_ids("request"), required=False)
 @click.option("--all", "show_all", is_flag=True, help="Also requests in the archive.")
 @market_options
-def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+def status(request_id: str | None, show_all: bool, user: str | None, state: StateFolder) -> None:
     """Show requests, or one in full.
 
     The status is running, committed, quoted, no_offers, withdrawn, rejected or failed. If something is in doubt, the
@@ -125,14 +133,13 @@ def status(request_id: str | None, show_all: bool, user: str | None, state: Stat
         say(f"ramp: warning: {offset_text(listing.clock)}")
     if request_id is not None:
         known = _with_past(listing.requests, past, request_id)
-        _show_request(market, past, one_request(known, request_id), as_json)
+        _show_request(market, past, one_request(known, request_id))
         return
     listed = (*past.listed(), *listing.requests) if show_all else listing.requests
     older = 0 if show_all else len(past)
     short = shortened([entry.request_id for entry in listed])
     fields = _requests(short)
-    if as_json:
-        print_json([fields.plain(entry) for entry in listed])
+    if printed_as_json([fields.plain(entry) for entry in listed]):
         return
     if not listed:
         click.echo(f"{market.user} has no requests {'lately' if older else 'yet'}{_in_archive(older)}")
@@ -157,7 +164,7 @@ def _with_past(entries: tuple[RequestStanding, ...], past: PastRequests, any_id:
 @click.command(epilog=example("ramp reservations", "ramp reservations --all --json"))
 @click.option("--all", "show_all", is_flag=True, help="Also cancelled, lost, void and past reservations.")
 @market_options
-def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: bool) -> None:
+def reservations(show_all: bool, user: str | None, state: StateFolder) -> None:
     """Show reservations: machine, slot, price and ids.
 
     A slot that has not begun is `upcoming`, one that is over `past`; --json has the agreement's own state, `active` for
@@ -169,9 +176,9 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
     if show_all:
         entries += PastRequests(state, market.user).agreements()
         entries.sort(key=lambda entry: (entry.agreement.offer.start, entry.agreement.agreement_id))
-    if as_json:
-        print_json([agreement_object(entry, market.short) for entry in entries])
-    elif entries:
+    if printed_as_json([agreement_object(entry, market.short) for entry in entries]):
+        return
+    if entries:
         _reservations(entries, market).print_table(entries)
     else:
         click.echo(f"{market.user} has no reservations{'' if show_all else ' (--all shows past ones)'}")
@@ -181,7 +188,7 @@ def reservations(show_all: bool, user: str | None, state: StateFolder, as_json: 
 @click.argument("any_id", shell_complete=complete_ids("request", "agreement", "reservation"), metavar="ID")
 @click.option("--as", "style", type=click.Choice(sorted(SNIPPETS)), help="Print how to launch on it with this tool.")
 @market_options
-def show(any_id: str, style: str | None, user: str | None, state: StateFolder, as_json: bool) -> None:
+def show(any_id: str, style: str | None, user: str | None, state: StateFolder) -> None:
     """Show a request, an agreement or a reservation in full.
 
     --as prints instead how to use the reservation: sbatch (Slurm), qsub (Grid Engine, PBS), psij (PSI/J for Python),
@@ -189,7 +196,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
     is enough.
     """
     market = open_market(state, user)
-    if style is not None and as_json:
+    if style is not None and wants_json():
         raise click.UsageError("--as and --json exclude each other")
     past = PastRequests(state, market.user)
     request, entries = _find(market, past, any_id)
@@ -198,10 +205,8 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
             raise ConfigurationError(f"{any_id}: nothing was bought under this id, so there is nothing to launch on")
         click.echo("\n\n".join(snippet(style, entry.amended, market.short) for entry in entries))
     elif request is not None:
-        _show_request(market, past, request, as_json)
-    elif as_json:
-        print_json(agreement_object(entries[0], market.short))
-    else:
+        _show_request(market, past, request)
+    elif not printed_as_json(agreement_object(entries[0], market.short)):
         print_agreement(entries[0], market.short, market.access.now())
 
 
@@ -211,7 +216,7 @@ def show(any_id: str, style: str | None, user: str | None, state: StateFolder, a
 )
 @click.option("--reason", default="", metavar="TEXT", help="Reason for the records of the resource and the bank.")
 @market_options
-def cancel(ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder, as_json: bool) -> int:
+def cancel(ids: tuple[str, ...], reason: str, user: str | None, state: StateFolder) -> int:
     """Cancel reservations for a refund, or withdraw a running request.
 
     ID is an agreement, a reservation, or a request; a request cancels everything that it bought. The refund is posted
@@ -220,9 +225,7 @@ def cancel(ids: tuple[str, ...], reason: str, user: str | None, state: StateFold
     """
     market = open_market(state, user)
     results = [result for any_id in ids for result in _cancel(market, PastRequests(state, market.user), any_id, reason)]
-    if as_json:
-        print_json([CANCELLED.plain(result) for result in results])
-    for result in [] if as_json else results:
+    for result in [] if printed_as_json([CANCELLED.plain(result) for result in results]) else results:
         if result.withdrawn:
             print_line(f"Request {result.request_id}: {'already ' if result.code else ''}withdrawn")
         elif result.done and result.code:
@@ -265,7 +268,6 @@ def resize(
     quote: bool,
     user: str | None,
     state: StateFolder,
-    as_json: bool,
 ) -> int:
     """Change the number of cores or the end of a reservation, before or while it runs.
 
@@ -284,10 +286,8 @@ def resize(
     market = open_market(state, user)
     wish = AgreementResized("", cores, until, quote, price, max_cost)
     results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
-    if as_json:
-        objects = [RESIZED.plain(result) for result in results]
-        print_json(objects[0] if len(objects) == 1 else {"changes": objects})
-    for result in () if as_json else results:
+    objects = [RESIZED.plain(result) for result in results]
+    for result in () if printed_as_json(objects[0] if len(objects) == 1 else {"changes": objects}) else results:
         when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"
         stands = f"{count_text(result.cores, 'core')} until {moment_text(from_datetime(result.end))}{when}"
         back, paid = amount_text(result.refund), amount_text(result.charge)
@@ -334,10 +334,9 @@ def _cancelled_before(entry: AgreementStanding) -> Cancelled:
     return Cancelled(*ids, done=False, code=PAST, detail=detail)
 
 
-def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as_json: bool) -> None:
+def _show_request(market: Market, past: PastRequests, entry: RequestStanding) -> None:
     if entry.outcome is None:
-        if as_json:
-            print_json(_requests({}).plain(entry))
+        if printed_as_json(_requests({}).plain(entry)):
             return
         units = count_text(entry.units, "unit")
         since = moment_text(entry.started_at)
@@ -356,7 +355,5 @@ def _show_request(market: Market, past: PastRequests, entry: RequestStanding, as
         if standing.agreement.request_id == entry.request_id
     }
     files = {agreement_id: standing.file for agreement_id, standing in bought.items()}
-    if as_json:
-        print_json(outcome_object(outcome, files, market.short, bought))
-    else:
+    if not printed_as_json(outcome_object(outcome, files, market.short, bought)):
         print_outcome(outcome, files, market.short, bought)

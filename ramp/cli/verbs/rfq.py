@@ -34,7 +34,7 @@ from ramp.cli.views.output import (
     count_text,
     duration_text,
     moment_text,
-    print_json,
+    printed_as_json,
     say,
 )
 from ramp.client.request import RequestTemplate, combined, document_of, request
@@ -233,15 +233,13 @@ def _as_option(found: re.Match[str]) -> str:
 @rfq.command("validate", epilog=example("ramp rfq validate *.xml --json"))
 @click.argument("files", nargs=-1, required=True, type=file_type, metavar="FILE...")
 @json_option
-def validate(files: tuple[Path, ...], as_json: bool) -> int:
+def validate(files: tuple[Path, ...]) -> int:
     """Check documents against the schema and the rules, and print all findings.
 
     Exit code 0: all valid; 2: some are not.
     """
     checked = [_validated(path) for path in files]
-    if as_json:
-        print_json([each for each, _ in checked])
-    for each, document in [] if as_json else checked:
+    for each, document in [] if printed_as_json([each for each, _ in checked]) else checked:
         if document is not None:
             limit = "" if document.max_cost is None else f", at most {amount_text(document.max_cost)} together"
             click.echo(f"{each['path']}: valid, {count_text(len(document.units), 'unit')}{limit}")

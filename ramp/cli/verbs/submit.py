@@ -29,7 +29,7 @@ from ramp.cli.options import (
 )
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
 from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields
-from ramp.cli.views.output import amount_text, print_json, say
+from ramp.cli.views.output import amount_text, printed_as_json, say, wants_json
 from ramp.cli.views.reports import UNIT, ShortName, outcome_object, print_outcome, slot_fields
 from ramp.client.identifiers import one_request
 from ramp.client.market import Market
@@ -147,18 +147,18 @@ def quote(buy: tuple[int, ...] | None, **auction: Any) -> int:
         return _auction(**auction, quote_only=True)
     if len(auction["files"]) != 1:
         raise click.UsageError("--buy takes the id of one quote")
-    return _buy(str(auction["files"][0]), buy, auction["user"], auction["state"], as_json=auction["as_json"])
+    return _buy(str(auction["files"][0]), buy, auction["user"], auction["state"])
 
 
-def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: StateFolder, *, as_json: bool) -> int:
+def _buy(quote_id: str, numbers: tuple[int, ...], user: str | None, state: StateFolder) -> int:
     market = open_market(state, user)
     found = one_request(market.requests(), quote_id)
-    view = new_view(market.short, as_json)
+    view = new_view(market.short)
     with contextlib.closing(view):
         bought = market.buy_quote(found.request_id, numbers, on_event=view.show)
     files = {agreement_id: str(path) for agreement_id, path in bought.files.items()}
     with unless_closed():
-        report(market, RequestEnded(bought.outcome, files), as_json)
+        report(market, RequestEnded(bought.outcome, files))
     return EXIT_OF.get(bought.status, 1) if bought.status is not RequestStatus.QUOTED else 1
 
 
@@ -172,7 +172,6 @@ def _auction(
     sites: Sequence[str],
     user: str | None,
     state: StateFolder,
-    as_json: bool,
     **more: Any,
 ) -> int:
     options = AuctionOptions(rounds, round_time, Preference(prefer), rule=fixed_rule(rule), **more)
@@ -184,11 +183,11 @@ def _auction(
     for warning in request.warnings:
         say(f"ramp: warning: {warning}")
     market = open_market(state, user)
-    view = new_view(market.short, as_json)
+    view = new_view(market.short)
     approve = ask_at_terminal(market.short, request) if options.approval is Approval.ASK else nobody_approves
     ended = follow(market, request, options, view, approve)
     with unless_closed():
-        report(market, ended, as_json)
+        report(market, ended)
     return EXIT_OF.get(ended.outcome.status, 1)
 
 
@@ -284,19 +283,17 @@ def load_requests(files: Sequence[Path]) -> RequestForQuotation:
     )
 
 
-def new_view(short: ShortName, as_json: bool) -> AuctionView:
+def new_view(short: ShortName) -> AuctionView:
     """Return the view for standard output."""
-    if as_json:
+    if wants_json():
         return LiveView(short, error=True) if sys.stderr.isatty() else AuctionView()
     return LiveView(short) if sys.stdout.isatty() else LineView(short)
 
 
-def report(market: Market, ended: RequestEnded, as_json: bool) -> None:
+def report(market: Market, ended: RequestEnded) -> None:
     """Print the result of a request."""
     outcome = ended.outcome
-    if as_json:
-        print_json(outcome_object(outcome, ended.files, market.short))
-    else:
+    if not printed_as_json(outcome_object(outcome, ended.files, market.short)):
         print_outcome(outcome, ended.files, market.short)
         if outcome.status is RequestStatus.COMMITTED:
             say(f"`ramp show {outcome.request_id} --as sbatch` prints how to launch on what was bought")

@@ -14,9 +14,9 @@ from ramp.cli.views.output import (
     count_text,
     moment_text,
     price_text,
-    print_json,
     print_line,
     print_pairs,
+    printed_as_json,
     say,
 )
 from ramp.cli.views.reports import amendment_text, amount_moved
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--ca", "ca_file", type=existing_file_type, metavar="FILE",
               help="The authority's certificate, PEM (default: the state folder's, with its revocations).")  # fmt: skip
 @state_options
-def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as_json: bool) -> int:
+def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder) -> int:
     """Check signed documents offline: the signatures, the signers' roles, and that the parts agree.
 
     FILE is an agreement, an amendment or a cancellation (XML), or a sealed message (text that begins with "RAMP sealed
@@ -62,10 +62,8 @@ def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder, as
     reports = [verify_file(file, trust, now) for file in files]
     chains = chains_of(reports)
     holds = all(report.holds for report in reports) and not any(chain.failure for chain in chains)
-    if as_json:
-        several = {"holds": holds, "files": [report.as_dict() for report in reports], "chains": _chain_objects(chains)}
-        print_json(reports[0].as_dict() if len(reports) == 1 else several)
-    else:
+    several = {"holds": holds, "files": [report.as_dict() for report in reports], "chains": _chain_objects(chains)}
+    if not printed_as_json(reports[0].as_dict() if len(reports) == 1 else several):
         for report in reports:
             _print_report(report)
         for chain in chains:

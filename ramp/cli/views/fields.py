@@ -14,9 +14,9 @@ from ramp.cli.views.output import (
     amount_text,
     duration_text,
     moment_text,
-    print_json,
     print_pairs,
     print_rows,
+    printed_as_json,
 )
 from ramp.model.instant import from_datetime, iso, seconds
 from ramp.model.money import credits_decimal, credits_text
@@ -128,18 +128,16 @@ class Fields(Generic[T]):
             error=error,
         )
 
-    def print_one(self, shown: T, *, as_json: bool) -> None:
+    def print_one(self, shown: T) -> None:
         """Print one thing as an object in JSON, or as pairs."""
-        if as_json:
-            print_json(self.plain(shown))
-        else:
+        if not printed_as_json(self.plain(shown)):
             self.print_pairs(shown)
 
-    def print_list(self, rows: Sequence[T], *, as_json: bool, empty: str = "") -> None:
+    def print_list(self, rows: Sequence[T], *, empty: str = "") -> None:
         """Print a list in JSON, or as a table; where it is empty, a sentence that says so."""
-        if as_json:
-            print_json([self.plain(row) for row in rows])
-        elif empty and not rows:
+        if printed_as_json([self.plain(row) for row in rows]):
+            return
+        if empty and not rows:
             click.echo(empty)
         else:
             self.print_table(rows)

@@ -28,6 +28,9 @@ LEAST: Final = 20
 PROSE_LEAST: Final = 16
 """Columns that prose has in a narrow table at least."""
 
+JSON: Final = "ramp.json"
+"""Key in the metadata of a command's context if it was given `--json`."""
+
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -36,11 +39,22 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_object(shown: Mapping[str, object], *, as_json: bool) -> None:
+def wants_json() -> bool:
+    """Return whether the command was given `--json`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and JSON in context.meta
+
+
+def printed_as_json(value: object) -> bool:
+    """Print a value as JSON if the command was given `--json`; return whether it was."""
+    if wants_json():
+        print_json(value)
+    return wants_json()
+
+
+def print_object(shown: Mapping[str, object]) -> None:
     """Print an object in JSON, or as pairs whose names are its keys in words."""
-    if as_json:
-        print_json(shown)
-    else:
+    if not printed_as_json(shown):
         print_pairs([(key.replace("_", " ").capitalize(), value) for key, value in shown.items()])
 
 

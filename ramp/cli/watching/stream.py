@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.options import RealNumber, example, state_options
-from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, price_text
+from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, price_text, wants_json
 from ramp.cli.views.visible import console
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
@@ -338,7 +338,7 @@ FRAMES_A_SECOND: Final = 4
 @click.option("--only", type=click.Choice(KINDS), multiple=True, help="Kind of event to show; repeatable.")
 @click.option("--for", "seconds", type=RealNumber(min=0, min_open=True), metavar="SECONDS", help="End after this time.")
 @state_options
-def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_json: bool) -> None:
+def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder) -> None:
     """Watch the market: auctions with rounds and leaders, machines, agents, and the log of its events.
 
     Shows the requests of all users, as the market's owner may. A terminal shows a live picture until Ctrl-C; elsewhere
@@ -347,18 +347,18 @@ def watch(only: tuple[str, ...], seconds: float | None, state: StateFolder, as_j
     """
     running(state)
     kinds = only or KINDS
-    work = _draw(state, kinds) if sys.stdout.isatty() and not as_json else _print(state, kinds, as_json=as_json)
+    work = _draw(state, kinds) if sys.stdout.isatty() and not wants_json() else _print(state, kinds)
     asyncio.run(_until_ended(work, seconds))
 
 
-async def _print(state: StateFolder, kinds: Collection[str], *, as_json: bool) -> None:
+async def _print(state: StateFolder, kinds: Collection[str]) -> None:
     lines: asyncio.Queue[Line] = asyncio.Queue()  # so that an output that is closed ends the watch
 
     async def write() -> None:
         while True:
             line = await lines.get()
             if line.kind in kinds:
-                click.echo(json.dumps(line.plain, ensure_ascii=False) if as_json else line.sentence)
+                click.echo(json.dumps(line.plain, ensure_ascii=False) if wants_json() else line.sentence)
 
     await asyncio.gather(watch_market(state, Lines(lines.put_nowait)), write())
 

@@ -95,8 +95,7 @@ def _draw(visit: Visit, found: Account) -> None:
             empty="Nothing was bought.",
             name="Spending by seller and month",
         )
-    with frame.card():
-        frame.subheading("Transactions")
+    with frame.card("Transactions"):
         if found.postings:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))

@@ -62,8 +62,7 @@ class AuctionPage:
             self._withdraw = ui.button("Withdraw", on_click=self._withdraw_it).props("outline no-caps")
         self._asked = ui.element("section").classes("ramp-card").props('aria-label="Your approval"')
         self._ended = ui.element("section").classes("ramp-card").props('aria-label="Outcome"')
-        with frame.card():
-            frame.subheading("Bidding")
+        with frame.card("Bidding"):
             self._grid = ui.element("div").classes("full-width ramp-charts")
             self._rounds = table(
                 (
@@ -77,8 +76,7 @@ class AuctionPage:
                 ),
                 empty="No rounds yet.",
             )
-        with frame.card():
-            frame.subheading("Refusals of the last round")
+        with frame.card("Refusals of the last round"):
             self._refusals = table(
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
@@ -87,8 +85,7 @@ class AuctionPage:
                     Column("Nearest acceptable value", self._passing_text),
                 )
             )
-        with frame.card():
-            frame.subheading("Purchase")
+        with frame.card("Purchase"):
             self._nothing = ui.label().classes("ramp-quiet")
             self._timeline = ui.element("ol").style("list-style: none; padding: 0; margin: 0")
         self.draw()

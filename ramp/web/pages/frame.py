@@ -81,9 +81,13 @@ def subheading(text: str) -> None:
     ui.html(f"<h2>{escape(text)}</h2>", sanitize=False)
 
 
-def card() -> ui.element:
-    """Draw a card; what is drawn within its context is in the card."""
-    return ui.element("section").classes("ramp-card")
+def card(title: str = "") -> ui.element:
+    """Draw a card, with its heading if there is one; what is drawn within its context is in the card."""
+    drawn = ui.element("section").classes("ramp-card")
+    if title:
+        with drawn:
+            subheading(title)
+    return drawn
 
 
 def tile(label: str, value: str, note: str) -> None:

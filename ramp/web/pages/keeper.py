@@ -60,8 +60,7 @@ class KeeperPage:
             frame.heading("Market administration")
             self._as_of = ui.label("Loading the market…").props('role="status"').classes("ramp-quiet ramp-number")
         self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
-        with frame.card():
-            frame.subheading("Prices paid and volume over 24 hours")
+        with frame.card("Prices paid and volume over 24 hours"):
             empty = price_chart((), 0, 1, self._visit.dark)
             self._chart = draw_chart(empty, "Prices paid and core-hours sold over 24 hours", 20)
         with frame.card():

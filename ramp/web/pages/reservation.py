@@ -75,8 +75,7 @@ class ReservationPage:
                         )
         self._draw_facts()
         ui.timer(1.0, self._count)
-        with frame.card():
-            frame.subheading("In a terminal")
+        with frame.card("In a terminal"):
             self._draw_command("launch", each.agreement_id, "--", "hostname")
             self._draw_command("jobs")
             if each.file is not None:
@@ -84,12 +83,10 @@ class ReservationPage:
         with frame.card():
             self._size = SizeCard(self._visit, each, self._look_again)
             self._size.build()
-        with frame.card():
-            frame.subheading("Agreement")
+        with frame.card("Agreement"):
             self._checks = ui.element("div").classes("column full-width")
             await self._draw_checks()
-        with frame.card():
-            frame.subheading("Jobs")
+        with frame.card("Jobs"):
             self._build_jobs()
         await self._look_at_jobs()
 

@@ -45,12 +45,10 @@ def standing(each: Reservation, now: datetime) -> str:
 async def build(visit: Visit) -> None:
     """Fill the page."""
     frame.heading("Your reservations")
-    with frame.card() as calendar:
-        frame.subheading("By machine")
+    with frame.card("By machine") as calendar:
         label = "Reservations by machine over time, as in the table below"
         chart = charts.draw_chart({}, label, on_pick=lambda event: open_one(event.name))
-    with frame.card():
-        frame.subheading("All reservations")
+    with frame.card("All reservations"):
         drawn = table(
             (
                 Column("Reservation", lambda each: each.reservation_id, link="/reservations/"),

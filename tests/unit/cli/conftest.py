@@ -1,11 +1,22 @@
 """The command line as tests call it."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import click
 import pytest
 
 from ramp.cli.main import main
+from ramp.cli.views.output import JSON
+
+
+@contextlib.contextmanager
+def command_with_json() -> Iterator[None]:
+    """Be a command that was given `--json`."""
+    with click.Context(click.Command("any")) as context:
+        context.meta[JSON] = True
+        yield
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from ramp.model.instant import DAY, HOUR, MILLISECOND, MINUTE, SECOND, from_iso,
 from ramp.model.money import credits_decimal
 from ramp.model.request import Nodes, RequestUnit, TorusTerms, TotalCores
 from tests.agreements import change_of
+from tests.unit.cli.conftest import command_with_json
 from tests.unit.conftest import START, agreement, offer
 
 
@@ -289,7 +290,8 @@ SLOTS = [Slot("curie1@localhost", 8, 123_450), Slot("thunder@localhost", 64, 0, 
 
 
 def test_programs_get_exact_values_and_null(capsys: pytest.CaptureFixture[str]) -> None:
-    FIELDS.print_list(SLOTS, as_json=True, empty="No slots")
+    with command_with_json():
+        FIELDS.print_list(SLOTS, empty="No slots")
     first, _ = json.loads(capsys.readouterr().out)
     assert first == {"resource": "curie1@localhost", "cores": 8, "cost": "1234.50", "note": None, "free": False}
     assert FIELDS.nothing() == dict.fromkeys(first)
@@ -298,7 +300,7 @@ def test_programs_get_exact_values_and_null(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_people_get_a_table_whose_numbers_are_right(capsys: pytest.CaptureFixture[str]) -> None:
-    FIELDS.print_list(SLOTS, as_json=False, empty="No slots")
+    FIELDS.print_list(SLOTS, empty="No slots")
     assert capsys.readouterr().out.splitlines() == [
         "Resource  Cores      Cost  Note   Size",
         "curie1        8  1 234.50         small",
@@ -306,14 +308,15 @@ def test_people_get_a_table_whose_numbers_are_right(capsys: pytest.CaptureFixtur
     ]
     FIELDS.print_table(SLOTS[:1])
     assert "Note" not in capsys.readouterr().out
-    FIELDS.print_list([], as_json=False, empty="No slots")
+    FIELDS.print_list([], empty="No slots")
     assert capsys.readouterr().out == "No slots\n"
 
 
 def test_one_thing_is_shown_in_pairs_without_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    FIELDS.print_one(SLOTS[0], as_json=False)
+    FIELDS.print_one(SLOTS[0])
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["Resource", "Cores", "Cost", "Size"]
-    FIELDS.print_one(SLOTS[0], as_json=True)
+    with command_with_json():
+        FIELDS.print_one(SLOTS[0])
     assert json.loads(capsys.readouterr().out) == FIELDS.plain(SLOTS[0])
     cost: Fields[Slot] = Fields(Field("cost", "Cost", lambda slot: slot.cost, CREDITS))
     cost.print_pairs(SLOTS[0])

@@ -1,6 +1,7 @@
 """`ramp resources` in a market of several sites."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,21 +42,20 @@ def test_only_those_of_a_site(resources, monkeypatch):
         "south1@south.example",
         "south2@south.example",
     ]
-    monkeypatch.setattr(Market, "machines", lambda self, names, on_failure: {})
+    monkeypatch.setattr(Market, "machines", lambda self, resources: resources)
     assert resources("--site", "north.example") == "No resource of north.example is registered\n"
 
 
 def test_where_there_are_several_sites_the_table_has_a_column(resources, monkeypatch):
-    monkeypatch.setattr(Market, "machines", lambda self, names, on_failure: {})
+    monkeypatch.setattr(Market, "machines", lambda self, resources: resources)
     head, first, *_ = resources().splitlines()
     assert head.split()[:2] == ["Resource", "Site"]
     assert first.split()[:2] == ["west1", "localhost"]
 
 
 def test_a_machine_that_sells_nothing_is_shown_with_the_cause(resources, monkeypatch):
-    def machines(self, names, on_failure):
-        on_failure(NAMES[0], "plug-in: sudo does not let ramp run the wrapper")
-        return {}
+    def machines(self, resources):
+        return (replace(resources[0], problem="plug-in: sudo does not let ramp run the wrapper"), *resources[1:])
 
     monkeypatch.setattr(Market, "machines", machines)
     first, second, _ = json.loads(resources("--json"))

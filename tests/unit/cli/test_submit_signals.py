@@ -13,14 +13,16 @@ from ramp.control.requests import Watch
 from ramp.protocol.events import AuctionOptions, RequestWithdrawn
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RoundClosed, RoundOpened
+from tests.unit.cli.conftest import command_with_json
 
 REQUEST = next((Path(__file__).parents[3] / "schemas" / "examples" / "valid").glob("rfq*.xml"))
 
 
 def auction(market):
-    return submit._auction(
-        [REQUEST], 1, AuctionOptions().round_time, "cheapest", "", None, (), None, market.access.state, True
-    )
+    with command_with_json():
+        return submit._auction(
+            [REQUEST], 1, AuctionOptions().round_time, "cheapest", "", None, (), None, market.access.state
+        )
 
 
 class Terminated(AuctionView):

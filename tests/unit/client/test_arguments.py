@@ -36,7 +36,7 @@ HOSTILE = (
     *("+99999999d", "9999-12-31T23:59", "0001-01-01", [], ["x"], (8, 8), (-1, 8, 9), [object()]),
 )
 REQUIRED = {
-    "price": 70, "any_id": "a1", "any_ids": ("a1",), "resource": "r1", "names": ("r1",), "name": "n", "definition": "x",
+    "price": 70, "any_id": "a1", "any_ids": ("a1",), "resource": "r1", "resources": (), "name": "n", "definition": "x",
     "account": "alice", "amount": 5, "folder": "/nonexistent", "agreement_id": "a1", "request_id": "r1",
     "reason": "a fault", "role": "user",
 }  # fmt: skip

@@ -49,8 +49,7 @@ def _draw_shelf(visit: Visit) -> None:
     folder = visit.site.results
 
     results = [read_result(folder, name) for name in experiments_in(folder)]
-    with frame.card():
-        frame.subheading("Results")
+    with frame.card("Results"):
         nothing = f"No results yet. `ramp experiment run NAME --out {folder}` writes them."
         table(
             (
@@ -64,8 +63,7 @@ def _draw_shelf(visit: Visit) -> None:
             key=lambda result: result.path.name,
             empty=nothing,
         )
-    with frame.card():
-        frame.subheading("Traces of simulations")
+    with frame.card("Traces of simulations"):
         nothing = f"No traces yet. `ramp simulate ... --trace {folder}/NAME.jsonl` writes one."
         table(
             (

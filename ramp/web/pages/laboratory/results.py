@@ -147,13 +147,11 @@ async def build(visit: Visit) -> None:
             _draw_picture(result, picture)
     rest = result.rows()
     if rest:
-        with frame.card():
-            frame.subheading("Comparisons without a figure")
+        with frame.card("Comparisons without a figure"):
             _draw_rows(rest)
     tables = result.files(TABLE)
     if tables:
-        with frame.card():
-            frame.subheading("Tables")
+        with frame.card("Tables"):
             choice = ui.select(tables, value=tables[0], label="Table").style("width: 18rem; max-width: 100%")
             shown = ui.element("div").classes("full-width")
             choice.on_value_change(lambda told: _draw_table(result, told.value, shown))

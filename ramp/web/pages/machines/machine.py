@@ -75,11 +75,9 @@ class MachinePage:
         with frame.card():
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
             self._facts = ui.element("dl").classes("ramp-facts ramp-number")
-        with frame.card():
-            frame.subheading("Projected load over 24 hours, mean of each hour")
+        with frame.card("Projected load over 24 hours, mean of each hour"):
             self._load = draw_chart(load_chart(state, self._visit.dark), "The projected load by hour")
-        with frame.card():
-            frame.subheading("Prices paid here in 24 hours")
+        with frame.card("Prices paid here in 24 hours"):
             self._prices = draw_chart(self._price_chart(), "Prices paid and volume over 24 hours")
             if self._visit.session.role is Role.USER:
                 ui.link("Ask here", f"/ask?at={quote(self._name)}")
@@ -87,14 +85,11 @@ class MachinePage:
             self._places: Places | None = None
             self._cores: ui.echart | None = None
             self._build_places()
-        with frame.card():
-            frame.subheading("Running jobs")
+        with frame.card("Running jobs"):
             self._running = self._job_table()
-        with frame.card():
-            frame.subheading("Waiting jobs with planned times")
+        with frame.card("Waiting jobs with planned times"):
             self._waiting = self._job_table()
-        with frame.card():
-            frame.subheading("Reservations of the market")
+        with frame.card("Reservations of the market"):
             self._sold = draw_chart({}, "Slots sold and held over time, as in the table below")
             self._slots = table(
                 (

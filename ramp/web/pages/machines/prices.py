@@ -47,8 +47,7 @@ class PricesPage:
             ui.label(
                 "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
             ).classes("ramp-quiet")
-        with frame.card():
-            frame.subheading(f"The latest {LATEST_MAX} sales")
+        with frame.card(f"The latest {LATEST_MAX} sales"):
             self._latest = table(
                 (
                     Column("Time", lambda sale: to_datetime(sale.at), Kind.TIME),
