@@ -22,7 +22,7 @@ from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_v
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents
+from tests.unit.protocol.conftest import UNIT, contents
 from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, recorded, submitted
 
 QUERY = c.JobQuery("job-1", "a1")
@@ -62,6 +62,7 @@ def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
     assert job.queue_key == ""
 
 
+@pytest.mark.parametrize(("node_use", "started"), [("", "-mode CO -np 8 "), ("virtual", "-mode VN -np 16 ")])
 @pytest.mark.parametrize(
     ("machine", "request_", "expected", "block"),
     [
@@ -73,25 +74,28 @@ def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
         ("bgl-static", JobRequest(1, 1, connection=Connection.TORUS), ("bgl732", "1x1x1", "mesh"), "RMP006"),
     ],
 )
-def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected: Any, block: str) -> None:
+def test_a_job_on_a_torus_finds_its_block(
+    machine: str, request_: Any, expected: Any, block: str, node_use: str, started: str
+) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
     assert has_places(torus)
     placement = torus.place(request_)
     assert placement is not None
     described = describe_placement(torus, placement)
-    seller = job_seller(placement=described)
+    seller = job_seller(placement=described, unit=replace(UNIT, torus=TorusTerms(node_use=node_use)))
     job = submitted(seller.hears(ORDER))
     told = dict(job.environment)
     assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
-    assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("coprocessor", "1", "1")
+    assert told["RAMP_NODE_USE"] == (node_use or "coprocessor")
+    assert (told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("1", "1")
     offer = seller.job._offer
     agreement = seller.agreement(offer)
     changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
     assert (changed["RAMP_NODE_USE"], changed["BGL_PARTITION_ID"], "RAMP_NODES" in changed) == ("virtual", "r", False)
     script = "mpirun() { echo $*; }\n" + snippet("mpirun", agreement, str)
     ran = subprocess.run(["sh", "-c", script], env=told, capture_output=True, text=True, check=True)
-    assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} -mode CO -np 8 ")
+    assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} {started}")
     assert told["MPIRUN_PARTITION"] == told["BGL_PARTITION_ID"] == (block or "R-offer-res-1")
 
 
