@@ -14,6 +14,7 @@ from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
 from tests.unit.protocol.conftest import UNIT, OneResource, new_resource
 
+MACHINE = StaticTerms(64, 16, torus=True, gpus_per_node=2, gpu_model="a100")
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 
@@ -23,7 +24,7 @@ class JobSeller(OneResource):
     terms: LaunchTerms = TERMS
 
     def __post_init__(self) -> None:
-        self.party = new_resource(Quotas(), self.terms, terms=StaticTerms(64, torus=True))
+        self.party = new_resource(Quotas(), self.terms, terms=MACHINE)
 
     def hears(self, content: Any, now: int = 0, user: str = "alice") -> list[fx.Effect]:
         return self.hear(user, content, now, performative=Performative.REQUEST)

@@ -13,7 +13,7 @@ from ramp.cli.views.launch_snippets import snippet
 from ramp.model import contents as c
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.request import TorusTerms
+from ramp.model.request import Nodes, RequestUnit, TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobCancelAsked
@@ -42,27 +42,40 @@ def in_batch_system() -> JobSeller:
     return found
 
 
-def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
+@pytest.mark.parametrize(
+    ("unit", "gpus", "gres"),
+    [
+        (UNIT, "0", "none"),  # what was not asked for is not used
+        (replace(UNIT, cores=Nodes(1, 16), gpus_per_node=2, gpu_model="a100"), "2", "gpu:a100:2"),
+    ],
+)
+def test_a_job_finds_its_slot_in_its_environment(unit: RequestUnit, gpus: str, gres: str) -> None:
     """As docs/launching.md says."""
-    job = submitted(seller.hears(replace(ORDER, begin_at=0)))
+    job = submitted(job_seller(unit=unit).hears(replace(ORDER, begin_at=0, archive="a" * 64)))
     assert dict(job.environment) == {
         "RAMP_JOB": "job-1",
         "RAMP_AGREEMENT": "a1",
         "RAMP_RESOURCE": "res",
         "RAMP_RESERVATION": "R-offer-res-1",
         "RAMP_CORES": "16",
-        "RAMP_GPUS": "0",
+        "RAMP_GPUS": gpus,
         "RAMP_START": "1970-01-01T01:00:00Z",
         "RAMP_END": "1970-01-01T02:00:00Z",
         "RAMP_UNIT": "1",
         "RAMP_UNITS": "1",
         "RAMP_PEERS": "1=res/R-offer-res-1",
     }
-    assert job.gres == "none", "what was not asked for is not used"
-    assert job.queue_key == ""
+    assert (job.gres, job.archive, job.queue_key) == (gres, "a" * 64, "")
 
 
-@pytest.mark.parametrize(("node_use", "started"), [("", "-mode CO -np 8 "), ("virtual", "-mode VN -np 16 ")])
+@pytest.mark.parametrize(
+    ("terms", "node_use", "started"),
+    [
+        (None, "coprocessor", "-mode CO -np 8 "),
+        (TorusTerms(), "coprocessor", "-mode CO -np 8 "),
+        (TorusTerms(node_use="virtual"), "virtual", "-mode VN -np 16 "),
+    ],
+)
 @pytest.mark.parametrize(
     ("machine", "request_", "expected", "block"),
     [
@@ -75,7 +88,7 @@ def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
     ],
 )
 def test_a_job_on_a_torus_finds_its_block(
-    machine: str, request_: Any, expected: Any, block: str, node_use: str, started: str
+    machine: str, request_: Any, expected: Any, block: str, terms: TorusTerms | None, node_use: str, started: str
 ) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
@@ -83,11 +96,11 @@ def test_a_job_on_a_torus_finds_its_block(
     placement = torus.place(request_)
     assert placement is not None
     described = describe_placement(torus, placement)
-    seller = job_seller(placement=described, unit=replace(UNIT, torus=TorusTerms(node_use=node_use)))
+    seller = job_seller(placement=described, unit=replace(UNIT, torus=terms))
     job = submitted(seller.hears(ORDER))
     told = dict(job.environment)
     assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
-    assert told["RAMP_NODE_USE"] == (node_use or "coprocessor")
+    assert told["RAMP_NODE_USE"] == node_use
     assert (told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("1", "1")
     offer = seller.job._offer
     agreement = seller.agreement(offer)

@@ -198,6 +198,24 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     market.world.finish()
 
 
+def test_what_is_ordered_for_later_than_the_latest_start_waits_until_then_in_the_started_job(market: Market) -> None:
+    market.orders(begin_at=LATEST + MINUTE)
+    market.world.run(limit=LATEST - market.world.now - MINUTE)
+    market.starts()
+    assert market.job().to_run.begin_at == LATEST + MINUTE
+
+
+def test_what_the_machine_loses_after_its_start_is_undelivered_also_after_a_restart(market: Market) -> None:
+    market.orders()
+    market.starts()
+    market.machine.gone = True
+    market.world.run(limit=5 * MINUTE)
+    assert market.alice == (10**7, 0)
+    market.world.crash("res", MINUTE)
+    market.world.run(limit=MINUTE)
+    assert market.job().status().delivery is Delivery.UNDELIVERED
+
+
 def test_what_has_not_started_has_no_output(market: Market) -> None:
     market.orders()
     query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
