@@ -239,15 +239,13 @@ class Participant(ParticipantAnswers):
         Without either statement a hold is given up, as its buyer has other offers, and a confirmation is repeated once,
         as its buyer has decided but should not wait for a machine that never confirms.
         """
-        later = self._look_up_later(now)
         self._doubt = doubt
-        return self._look_up() if doubt.transient is False else later
+        return self._look_up() if doubt.transient is False else self._look_up_later(now)
 
     def _look_up_later(self, now: Instant) -> list[fx.Effect]:
         """Look the slot up after a pause that grows with every doubtful answer."""
         if self._retry.due is None:
-            wait = self._retry.begin if self._doubt is None else self._retry.again
-            wait(now)
+            self._retry.again(now)
         return []
 
     def _look_up(self) -> list[fx.Effect]:

@@ -207,7 +207,7 @@ class Confirmation(StateMachine[ConfirmationState]):
     def holds_end(self, at: Instant | None) -> None:
         """Shorten the wait if a repeated vote says that a hold ends sooner."""
         if self.state is S.RESERVING and at is not None:
-            self._to_bank.limit = earliest(self._to_bank.limit, at - self._pace.timing.decision_margin)
+            self._to_bank.limit = at - self._pace.timing.decision_margin
 
     # -- the bank ------------------------------------------------------------------------------------------------
 

@@ -183,23 +183,23 @@ class UserParty(Party):
 
     def resume(self, reference: str, records: Sequence[rc.Record], now: Instant) -> list[Effect]:
         """Resume one request, cancellation or query after a bug in it."""
-        effects = self._questions.drop(reference)
+        if dropped := self._questions.drop(reference):
+            return dropped
         if reference in self.agreements:
-            return effects + self.changes.resume(reference, records, now)
+            return self.changes.resume(reference, records, now)
         purchase = self.purchases.get(reference)
         self.forget(reference)
         its_records = [each for each in records if isinstance(each, rc.RequestRecord) and each.request_id == reference]
         if its_records:
-            effects += self._recover_request(reference, its_records, now)
+            effects = self._recover_request(reference, its_records, now)
             again = self.purchases.get(reference)
             if purchase is not None and purchase.outcome is None and again is not None and again.outcome is not None:
                 effects.append(Report(RequestEnded(again.outcome)))  # a quote whose purchase is not on record
-            effects += self._claimed(its_records, now)
-        elif purchase is not None:
-            reason = "the user agent failed before the request began"
-            outcome = RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)
-            effects.append(Report(RequestEnded(outcome)))
-        return effects
+            return effects + self._claimed(its_records, now)
+        if purchase is None:
+            return []
+        reason = "the user agent failed before the request began"
+        return [Report(RequestEnded(RequestOutcome(reference, RequestStatus.FAILED, reason, (), (), now, 0)))]
 
     def forget(self, reference: str) -> None:
         self.purchases.pop(reference, None)

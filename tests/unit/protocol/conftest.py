@@ -148,9 +148,10 @@ class OneResource(One):
     journal: list[Record] = field(default_factory=list)
 
     def call(
-        self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 16
+        self, round_number: int = 1, price: int = 70, request_id: str = "r1", user: str = "alice", cores: int = 0
     ) -> Message:
-        unit = replace(self.unit, cpu_hour_cost=price, cores=TotalCores(cores))
+        """Call for `unit`, or for it with other cores."""
+        unit = replace(self.unit, cpu_hour_cost=price, cores=TotalCores(cores) if cores else self.unit.cores)
         call = c.CallForProposals(request_id, round_number, RequestForQuotation((unit,)))
         (reply,) = [each.message for each in self.hear(user, call, conversation=request_id) if type(each) is fx.Send]
         return reply
@@ -180,7 +181,7 @@ class OneResource(One):
                 more += self.party.handle(SlotResized(effect.key, effect.step, resized), now)
         return [*effects, *self.answered(more, now)] if more else effects
 
-    def hold(self, request_id: str = "r1", user: str = "alice", cores: int = 16, now: int = 0) -> tuple[Any, list[Any]]:
+    def hold(self, request_id: str = "r1", user: str = "alice", cores: int = 0, now: int = 0) -> tuple[Any, list[Any]]:
         """An offer, accepted and held."""
         offer = self.call(request_id=request_id, user=user, cores=cores).content.offers[0]  # type: ignore[union-attr]
         acceptance = c.Acceptance(request_id, offer.offer_id)

@@ -6,12 +6,15 @@ from typing import Any
 from ramp.model import contents as c
 from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MINUTE, SECOND
+from ramp.model.request import RequestUnit
+from ramp.model.slot import StaticTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.resource.jobs.launching import LaunchTerms
 from ramp.protocol.resource.quotas import Quotas
-from tests.unit.protocol.conftest import OneResource, new_resource
+from tests.unit.protocol.conftest import UNIT, OneResource, new_resource
 
+MACHINE = StaticTerms(64, 16, torus=True, gpus_per_node=2, gpu_model="a100")
 TERMS = LaunchTerms("local", {"alice": "alice1"}, grace=10 * SECOND, delivery_limit=5 * MINUTE)
 ORDER = c.JobOrder("job-1", "a1", 16, 1, HOUR, ("./run",))
 
@@ -21,7 +24,7 @@ class JobSeller(OneResource):
     terms: LaunchTerms = TERMS
 
     def __post_init__(self) -> None:
-        self.party = new_resource(Quotas(), self.terms)
+        self.party = new_resource(Quotas(), self.terms, terms=MACHINE)
 
     def hears(self, content: Any, now: int = 0, user: str = "alice") -> list[fx.Effect]:
         return self.hear(user, content, now, performative=Performative.REQUEST)
@@ -45,8 +48,8 @@ class JobSeller(OneResource):
         return found
 
 
-def job_seller(terms: LaunchTerms = TERMS, placement: str = "") -> JobSeller:
-    one = JobSeller(placement=placement, terms=terms)
+def job_seller(terms: LaunchTerms = TERMS, placement: str = "", unit: RequestUnit = UNIT) -> JobSeller:
+    one = JobSeller(placement=placement, terms=terms, unit=unit)
     one.sell()
     return one
 

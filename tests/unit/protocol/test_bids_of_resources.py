@@ -18,9 +18,10 @@ from ramp.protocol.pricing import PriceQuestion, PriceRefusal, original_price, p
 from ramp.protocol.resource import seller as selling
 from ramp.protocol.resource.fragmentation_pricing import fragmentation_price, spoilt_share
 from ramp.protocol.resource.jobs.launching import Application, LaunchTerms
+from ramp.protocol.resource.quotas import Quotas
 from ramp.protocol.resource.seller import PriceRange, Seller
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import UNIT, new_seller
+from tests.unit.protocol.conftest import UNIT, OneResource, new_resource, new_seller
 
 TIMING = Timing()
 SLOT = Slot(HOUR, 2 * HOUR, 16, 0.25, "R00-M0", "t", fragmentation=0.125, links_taken=0.5)
@@ -187,6 +188,12 @@ def test_gpus_are_sold_with_whole_nodes_and_their_price_is_in_that_of_the_cores(
     assert (question.start_price, question.minimum_price, question.asking) == (62, 22, 17)
     (question,) = questions(new_seller(prices=PriceRange(60, 20, gpu_price=12)), (SLOT,)).questions
     assert (question.start_price, question.minimum_price) == (60, 20)
+
+
+def test_gpus_are_held_with_whole_nodes() -> None:
+    one = OneResource(new_resource(Quotas(), terms=GPU_MACHINE), unit=replace(GPUS, cores=Nodes(2, 8)))
+    _, effects = one.hold()
+    assert [each.unit.cores for each in effects if isinstance(each, fx.HoldSlot)] == [Nodes(2, 16)]
 
 
 @pytest.mark.parametrize(

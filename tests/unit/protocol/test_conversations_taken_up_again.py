@@ -51,6 +51,13 @@ def test_a_claim_is_a_conversation_of_its_own_and_goes_on_undisturbed(alice: Any
     assert alice.party.agreement_state("agreement-alice-1") == "cancelling"
 
 
+def test_all_requests_end_that_a_restart_interrupts(alice: Any) -> None:
+    for request_id in ("r1", "r2"):
+        alice.submit(request_id=request_id)
+    _, effects = restarted_user(alice.journal, SECOND)
+    assert [each.outcome.request_id for each in reports(effects, RequestEnded)] == ["r1", "r2"]
+
+
 def test_a_request_of_which_nothing_is_on_record_has_failed(alice: Any) -> None:
     alice.submit(request_id="r1")
     (ended,) = reports(alice.party.resume("r1", (), 5), RequestEnded)
@@ -253,9 +260,9 @@ def come_to_nothing(one: Any, *request_ids: str) -> int:
 
 
 def test_a_request_that_a_bug_has_struck_keeps_no_other_in_memory(alice: Any) -> None:
-    ended = come_to_nothing(alice, "r1", "r2")
+    ended = come_to_nothing(alice, "r1", "r2", "r3")
     alice.party.forget("r1")
-    assert archived(alice.tick(ended + RETENTION)) == [("r2",)]
+    assert archived(alice.tick(ended + RETENTION)) == [("r2", "r3")]
 
 
 def test_what_has_to_wait_for_a_later_end_keeps_nothing_behind_it_in_memory(
@@ -287,10 +294,12 @@ def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: 
 
 
 def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
-    agreement_id = alice.bought()
-    late = SLOT_END + RETENTION
-    alice.hear("res1", alice.failed(), late - SECOND)  # its own word, long after: the buyer claims its money
-    assert archived(alice.tick(late)) == []
+    """Nothing behind it waits for that."""
+    agreement_id, failed, late = alice.bought(), alice.failed(), SLOT_END + RETENTION
+    alice.submit(request_id="r2", now=SLOT_END - Timing().discovery_limit)
+    alice.tick(SLOT_END)
+    alice.hear("res1", failed, late - SECOND)  # its own word, long after: the buyer claims its money
+    assert archived(alice.tick(late)) == [("r2",)]
     assert agreement_id in alice.party.agreements
     alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
     assert alice.party.deadline == late + RETENTION

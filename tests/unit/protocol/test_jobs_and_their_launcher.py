@@ -13,7 +13,7 @@ from ramp.cli.views.launch_snippets import snippet
 from ramp.model import contents as c
 from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import HOUR, MINUTE, SECOND
-from ramp.model.request import TorusTerms
+from ramp.model.request import Nodes, RequestUnit, TorusTerms
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import ChangeReceived, JobCancelAsked
@@ -22,7 +22,7 @@ from ramp.protocol.resource.jobs.job_desk import READS_MAX, WAITING_MAX, place_v
 from simulation.machine_files import load_machine
 from simulation.machines.interface import Connection, JobRequest, has_places
 from simulation.resource.placement_text import describe_placement
-from tests.unit.protocol.conftest import contents
+from tests.unit.protocol.conftest import UNIT, contents
 from tests.unit.protocol.job_seller import ORDER, TERMS, JobSeller, asked, job_seller, recorded, submitted
 
 QUERY = c.JobQuery("job-1", "a1")
@@ -42,26 +42,40 @@ def in_batch_system() -> JobSeller:
     return found
 
 
-def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
+@pytest.mark.parametrize(
+    ("unit", "gpus", "gres"),
+    [
+        (UNIT, "0", "none"),  # what was not asked for is not used
+        (replace(UNIT, cores=Nodes(1, 16), gpus_per_node=2, gpu_model="a100"), "2", "gpu:a100:2"),
+    ],
+)
+def test_a_job_finds_its_slot_in_its_environment(unit: RequestUnit, gpus: str, gres: str) -> None:
     """As docs/launching.md says."""
-    job = submitted(seller.hears(replace(ORDER, begin_at=0)))
+    job = submitted(job_seller(unit=unit).hears(replace(ORDER, begin_at=0, archive="a" * 64)))
     assert dict(job.environment) == {
         "RAMP_JOB": "job-1",
         "RAMP_AGREEMENT": "a1",
         "RAMP_RESOURCE": "res",
         "RAMP_RESERVATION": "R-offer-res-1",
         "RAMP_CORES": "16",
-        "RAMP_GPUS": "0",
+        "RAMP_GPUS": gpus,
         "RAMP_START": "1970-01-01T01:00:00Z",
         "RAMP_END": "1970-01-01T02:00:00Z",
         "RAMP_UNIT": "1",
         "RAMP_UNITS": "1",
         "RAMP_PEERS": "1=res/R-offer-res-1",
     }
-    assert job.gres == "none", "what was not asked for is not used"
-    assert job.queue_key == ""
+    assert (job.gres, job.archive, job.queue_key) == (gres, "a" * 64, "")
 
 
+@pytest.mark.parametrize(
+    ("terms", "node_use", "started"),
+    [
+        (None, "coprocessor", "-mode CO -np 8 "),
+        (TorusTerms(), "coprocessor", "-mode CO -np 8 "),
+        (TorusTerms(node_use="virtual"), "virtual", "-mode VN -np 16 "),
+    ],
+)
 @pytest.mark.parametrize(
     ("machine", "request_", "expected", "block"),
     [
@@ -73,25 +87,28 @@ def test_a_job_finds_its_slot_in_its_environment(seller: JobSeller) -> None:
         ("bgl-static", JobRequest(1, 1, connection=Connection.TORUS), ("bgl732", "1x1x1", "mesh"), "RMP006"),
     ],
 )
-def test_a_job_on_a_torus_finds_its_block(machine: str, request_: Any, expected: Any, block: str) -> None:
+def test_a_job_on_a_torus_finds_its_block(
+    machine: str, request_: Any, expected: Any, block: str, terms: TorusTerms | None, node_use: str, started: str
+) -> None:
     """The variables of Jette and others 2004 and Slurm 1.0; with them the printed mpirun script runs."""
     torus = load_machine(machine)
     assert has_places(torus)
     placement = torus.place(request_)
     assert placement is not None
     described = describe_placement(torus, placement)
-    seller = job_seller(placement=described)
+    seller = job_seller(placement=described, unit=replace(UNIT, torus=terms))
     job = submitted(seller.hears(ORDER))
     told = dict(job.environment)
     assert (told["RAMP_NODES"], told["RAMP_GEOMETRY"], told["RAMP_CONNECTION"]) == expected
-    assert (told["RAMP_NODE_USE"], told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("coprocessor", "1", "1")
+    assert told["RAMP_NODE_USE"] == node_use
+    assert (told["MPIRUN_NOALLOCATE"], told["MPIRUN_NOFREE"]) == ("1", "1")
     offer = seller.job._offer
     agreement = seller.agreement(offer)
     changed = place_variables(offer, TorusTerms(node_use="virtual"), "r", 8)  # the place after a change is not known
     assert (changed["RAMP_NODE_USE"], changed["BGL_PARTITION_ID"], "RAMP_NODES" in changed) == ("virtual", "r", False)
     script = "mpirun() { echo $*; }\n" + snippet("mpirun", agreement, str)
     ran = subprocess.run(["sh", "-c", script], env=told, capture_output=True, text=True, check=True)
-    assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} -mode CO -np 8 ")
+    assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} {started}")
     assert told["MPIRUN_PARTITION"] == told["BGL_PARTITION_ID"] == (block or "R-offer-res-1")
 
 

@@ -72,6 +72,7 @@ def test_an_application_is_started_by_the_sellers_words() -> None:
         "no_application",
         "unknown application: got NAMD 1, expected one of NAMD 2.12, NAMD 3.0",
     )
+    assert refused(job_seller().hears(order)).detail == "unknown application: got NAMD, expected one of none"
     effects = one.hears(order)
     (taken,) = [each for each in records(effects) if isinstance(each, JobTaken)]
     assert submitted(effects).arguments == taken.command == ("namd2", "+p16", "a b", "{cores}")

@@ -89,9 +89,12 @@ class Market:
         (word,) = [each.word for each in self.world.users["alice"].jobs.known if each.order.job_id == job_id]
         return word
 
-    def job(self) -> Any:
+    def jobs(self) -> list[Any]:
         (participant,) = self.world.resources["res"].participants
-        (job,) = self.world.resources["res"].jobs.jobs_of(participant)
+        return list(self.world.resources["res"].jobs.jobs_of(participant))
+
+    def job(self) -> Any:
+        (job,) = self.jobs()
         return job
 
     @property
@@ -198,6 +201,27 @@ def test_what_is_ordered_before_the_start_runs_once_in_that_very_job_when_it_has
     market.world.finish()
 
 
+def test_what_is_ordered_for_later_than_the_latest_start_waits_until_then_in_the_started_job(market: Market) -> None:
+    market.orders(begin_at=LATEST + MINUTE)
+    market.orders("job-2")
+    market.world.run(limit=LATEST - market.world.now - MINUTE)
+    market.starts()
+    assert market.launcher.launches == {"job-1": 1, "job-2": 1}
+    later, at_once = (each.to_run.begin_at for each in market.jobs())
+    assert at_once < LATEST < later == LATEST + MINUTE
+
+
+def test_what_the_machine_loses_after_its_start_is_undelivered_also_after_a_restart(market: Market) -> None:
+    market.orders()
+    market.starts()
+    market.machine.gone = True
+    market.world.run(limit=5 * MINUTE)
+    assert market.alice == (10**7, 0)
+    market.world.crash("res", MINUTE)
+    market.world.run(limit=MINUTE)
+    assert market.job().status().delivery is Delivery.UNDELIVERED
+
+
 def test_what_has_not_started_has_no_output(market: Market) -> None:
     market.orders()
     query = c.JobOutputQuery("job-1", market.agreement_id, "stdout", 0)
@@ -226,6 +250,14 @@ def test_a_start_that_comes_too_late_is_not_delivered_and_costs_nothing(market: 
     balance = market.world.ledger.balance("alice")
     assert (balance.posted, balance.reserved, market.launcher.launches) == (10**7, 0, {})
     market.world.finish()
+
+
+def test_a_queued_job_that_ends_without_a_start_is_not_delivered(market: Market) -> None:
+    market.orders()
+    market.machine.gone = True
+    market.world.run(limit=5 * MINUTE)
+    status = market.status()
+    assert (status.state, status.delivery, market.alice) == (JobState.FAILED, Delivery.UNDELIVERED, (10**7, 0))
 
 
 def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> None:

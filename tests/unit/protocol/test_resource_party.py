@@ -280,6 +280,13 @@ def test_a_slot_is_not_given_back_at_its_start(resource: Any) -> None:
     assert type(contents(resource.hear("alice", cancellation(offer), offer.start - 1))[0]) is Signed
 
 
+def test_a_cancellation_that_the_bank_refuses_is_over_also_after_a_restart(resource: Any) -> None:
+    offer = resource.go("hold", "commit", "pay", "cancel").first.offer
+    resource.hear("bank", c.ChangeRefused("a1", 0, "started"))
+    again, _ = restarted_resource(resource.journal, SECOND)
+    assert resource.state(offer) == again.state(offer) == "sold"
+
+
 @pytest.mark.parametrize(
     ("until", "sender", "content", "code", "refund"),
     [

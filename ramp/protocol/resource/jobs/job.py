@@ -95,7 +95,7 @@ class Job(StateMachine[JobState]):
     def status(self) -> JobStatus:
         begins = f"the slot begins when queued job {self.to_run.reservation_id} starts"
         awaits = begins if self.waits_for_start else ""
-        sight = replace(self.sight, state=self.state, detail=self.sight.detail or self._doubt or awaits)
+        sight = replace(self.sight, detail=self.sight.detail or self._doubt or awaits)
         return JobStatus(
             job_id=self.order.job_id,
             agreement_id=self.order.agreement_id,
@@ -253,7 +253,7 @@ class Job(StateMachine[JobState]):
         if answer is None:
             return self._unknown(now, submitted=submitted)
         if answer.state.is_final:
-            self._site_failed |= answer.state is S.FAILED and answer.started_at is None
+            self._site_failed = answer.state is S.FAILED
             return self._ended(answer, "JobSeen", now)
         if (self.state, answer.state) == (S.RUNNING, S.QUEUED):
             return []  # a job that ran does not wait again
