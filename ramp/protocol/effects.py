@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from ramp.fast_dataclass import fast_dataclass
 from ramp.ledger.contract_change import Grounds
+from ramp.ledger.entry import Order
 from ramp.model.acl import Message, Performative
-from ramp.model.agreement import ContractChange, Signed
-from ramp.model.contents import Content, HoldCancelled, NotUnderstood, OrderLine, Rejection
+from ramp.model.agreement import Signed
+from ramp.model.contents import Content, HoldCancelled, NotUnderstood, Rejection
 from ramp.model.instant import Instant
 from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
@@ -269,18 +270,15 @@ AskLauncher = SubmitJob | LookUpJob | CancelJob | ReadJobFile | StageJobInput
 
 
 @dataclass(frozen=True, slots=True)
-class ReserveFunds:
-    """Ask the ledger to reserve all lines of an order, or to refuse it for good; answered by `OrderStands`.
+class CarryOut:
+    """Ask the ledger to do or look up what a message asks for; answered by an event about this message.
 
-    Here as below, `evidence` is the sealed message or signed document that justifies the change and is stored with it.
+    That is `OrderStands` for an order or its withdrawal, `ChangeDecided` for the withdrawal of a change or the keeper's
+    refund, and `LedgerFound` for the rest. Here as below, the message's seal or signed document justifies the change
+    and is stored with it.
     """
 
-    call_id: str
-    order_id: str
-    user: str
-    lines: tuple[OrderLine, ...]
-    valid_until: Instant
-    evidence: str
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,52 +288,38 @@ class CountersignLine:
     The last one of an order posts the whole order.
     """
 
-    call_id: str
+    message: Message
     agreement_id: str
     starts_at: Instant
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
 class VoidOrder:
-    """Ask the ledger to void an unposted order, known or not; answered by `OrderStands`."""
+    """Ask the ledger to void an unposted order, because of a message; answered by `OrderStands`."""
 
-    call_id: str
-    order_id: str
-    user: str
-    valid_until: Instant
+    message: Message
+    order: Order
     code: str
     detail: str
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
 class PostChange:
-    """Ask the ledger to post a change, or to void it for good; answered by `ChangeDecided`.
+    """Ask the ledger to post the signed change in a message, or to void it for good; answered by `ChangeDecided`.
 
-    Attributes:
-        agreement_id: of the contract.
-        change: as signed; None if the market's keeper ends the agreement.
-        grounds: who has justified it.
-        evidence: the signed change, or the keeper's order.
+    `grounds` says who has justified it.
     """
 
-    call_id: str
-    agreement_id: str
-    change: ContractChange | None
+    message: Message
     grounds: Grounds
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
-class VoidChange:
-    """Ask the ledger to void an unposted change, known or not; answered by `ChangeDecided`."""
+class LookUpAgreement:
+    """Ask the ledger for the order of an agreement; answered by `OrderStands`."""
 
-    call_id: str
+    message: Message
     agreement_id: str
-    number: int
-    user: str
-    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,60 +327,10 @@ class SweepOrders:
     """Ask the ledger to void expired orders; answered by `OrdersSwept`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookUpAgreement:
-    """Ask the ledger for the order of an agreement; answered by `OrderStands`."""
-
-    call_id: str
-    agreement_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class PostDeposit:
-    """Ask the ledger to credit an account, once; answered by `DepositPosted`."""
-
-    call_id: str
-    deposit_id: str
-    account: str
-    amount: int
-    memo: str
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class LookUpOverview:
-    """Ask the ledger for all accounts and a page of the trading; answered by `OverviewLookedUp`."""
-
-    call_id: str
-    since: Instant | None
-    until: Instant | None
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class LookUpAccount:
-    """Ask the ledger for balance and statement; answered by `AccountLookedUp`."""
-
-    call_id: str
-    account: str
-    since: Instant | None
-    until: Instant | None
-
-
-AboutLedger = (
-    ReserveFunds
-    | CountersignLine
-    | VoidOrder
-    | LookUpAgreement
-    | PostDeposit
-    | LookUpAccount
-    | LookUpOverview
-    | PostChange
-    | VoidChange
-)
+AboutMessage = CarryOut | CountersignLine | VoidOrder | PostChange | LookUpAgreement
 """Questions to the ledger that a message has caused."""
 
-AskLedger = AboutLedger | SweepOrders
+AskLedger = AboutMessage | SweepOrders
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from ramp.fast_dataclass import fast_dataclass
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Balance, Order, Transfer
-from ramp.ledger.payment_rules import Overview
+from ramp.ledger.entry import Order
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.contents.directory import RESOURCE_SERVICE
@@ -387,10 +386,11 @@ class OrderStands:
     """The ledger's answer about an order; None for an unknown one.
 
     Attributes:
+        message: that caused the question.
         ended: the change that has ended the agreement in question, or None.
     """
 
-    call_id: str
+    message: Message
     order: Order | None
     ended: DecidedChange | None = None
 
@@ -400,12 +400,13 @@ class ChangeDecided:
     """The ledger's answer about a change.
 
     Attributes:
+        message: that caused the question.
         user: who has paid for the agreement, if it has ended.
         resource: who was paid, if it has ended.
         order: of the agreement, at present, after the seller's failure; else None.
     """
 
-    call_id: str
+    message: Message
     change: DecidedChange
     user: str = ""
     resource: str = ""
@@ -421,42 +422,23 @@ class OrdersSwept:
 
 
 @dataclass(frozen=True, slots=True)
-class DepositPosted:
-    """The ledger's answer to `PostDeposit`."""
+class LedgerFound:
+    """The bank's answer to a message, as the ledger gives it."""
 
-    call_id: str
-    transfer: Transfer
-
-
-@dataclass(frozen=True, slots=True)
-class OverviewLookedUp:
-    """The ledger's answer to `LookUpOverview`."""
-
-    call_id: str
-    overview: Overview
-
-
-@dataclass(frozen=True, slots=True)
-class AccountLookedUp:
-    """The ledger's answer to `LookUpAccount`; the lines are empty unless a period was named."""
-
-    call_id: str
-    balance: Balance
-    lines: tuple[c.StatementLine, ...]
+    message: Message
+    content: c.DepositMade | c.AccountStatement | c.MarketOverview
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRefused:
-    """The ledger refuses what that call asked; nothing has changed."""
+    """The ledger refuses what a message asks for; nothing has changed."""
 
-    call_id: str
+    message: Message
     code: str
     detail: str
 
 
-LedgerAnswer = (
-    OrderStands | ChangeDecided | OrdersSwept | DepositPosted | AccountLookedUp | OverviewLookedUp | LedgerRefused
-)
+LedgerAnswer = OrderStands | ChangeDecided | OrdersSwept | LedgerFound | LedgerRefused
 
 Answer = (
     SlotsQuoted

@@ -263,7 +263,8 @@ class Host:
         except Exception as error:
             if isinstance(effect, fx.SweepOrders):  # of no conversation: the bank cannot know the open orders
                 raise
-            self._take_up_again(effect.call_id, error, now)  # its transaction was rolled back, so nothing was done
+            # its transaction was rolled back, so nothing was done
+            self._take_up_again(effect.message.conversation_id, error, now)
 
     # -- bugs ----------------------------------------------------------------------------------------------------
 

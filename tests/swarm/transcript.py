@@ -204,8 +204,19 @@ _SAID: Texts = {
 
 
 def _post_change(it: fx.PostChange, _: Instant) -> str:
-    number = 0 if it.change is None else it.change.number
-    return f"asks its ledger to {f'post change {number} of' if number else 'refund'} {it.agreement_id}"
+    change = it.message.content.change
+    what = f"post change {change.number} of" if change.number else "refund"
+    return f"asks its ledger to {what} {change.agreement_id}"
+
+
+_CARRIED_OUT: Texts = {
+    c.PaymentOrder: lambda it, _: f"asks its ledger to set aside {it.order_id}",
+    c.OrderWithdrawal: lambda it, _: f"asks its ledger to void {it.order_id}",
+    c.ChangeWithdrawal: lambda it, _: f"asks its ledger to void {_change_of(it)}",
+    c.DepositOrder: lambda it, _: f"asks its ledger to credit {it.account}",
+    c.RefundOrder: lambda it, _: f"asks its ledger to refund {it.agreement_id}",
+}
+"""What the ledger shall carry out; of anything else nothing is written."""
 
 
 _DONE: Texts = {
@@ -217,13 +228,11 @@ _DONE: Texts = {
     fx.ReleaseSlot: lambda it, _: f"tells its machine to release {it.key}",
     fx.LookUpSlot: lambda it, _: f"asks its machine what it has for {it.key}",
     fx.ResizeSlot: lambda it, _: f"asks its machine for {it.cores} cores for {it.key} (step {it.step})",
-    fx.ReserveFunds: lambda it, _: f"asks its ledger to set aside {it.order_id}",
+    fx.CarryOut: lambda it, _: _text(_CARRIED_OUT, it.message.content),
     fx.CountersignLine: lambda it, _: f"asks its ledger to note both signatures of {it.agreement_id}",
-    fx.VoidOrder: lambda it, _: f"asks its ledger to void {it.order_id}",
+    fx.VoidOrder: lambda it, _: f"asks its ledger to void {it.order.order_id}",
     fx.LookUpAgreement: lambda it, _: f"asks its ledger about {it.agreement_id}",
-    fx.PostDeposit: lambda it, _: f"asks its ledger to credit {it.account}",
     fx.PostChange: _post_change,
-    fx.VoidChange: lambda it, _: f"asks its ledger to void {_change_of(it)}",
     fx.SubmitJob: lambda it, _: f"submits {it.job.job_id} as {it.job.account}",
     fx.LookUpJob: lambda it, _: f"looks at {it.job.job_id}",
     fx.CancelJob: lambda it, _: f"ends {it.job.job_id}",

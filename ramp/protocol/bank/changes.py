@@ -7,7 +7,7 @@ the whole order with its last line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
@@ -51,7 +51,6 @@ def asked(
     bank: str,
     now: Instant,
     timing: Timing,
-    wait: Callable[[Message], str],
     orders: Mapping[str, Order],
 ) -> fx.Effect:
     """Return the question to the ledger about a change, or the answer if none is needed.
@@ -64,7 +63,6 @@ def asked(
         bank: the bank's name.
         now: the present.
         timing: the protocol's limits.
-        wait: keeps the message until the ledger answers, and names the question.
         orders: the open orders by id.
 
     Raises:
@@ -73,11 +71,11 @@ def asked(
     """
     content = message.content
     if isinstance(content, c.RefundOrder):
-        seal = sealed_lately(message, Role.KEEPER, now, timing)
-        return fx.PostChange(wait(message), content.agreement_id, None, Grounds.KEEPER, seal.text)
+        sealed_lately(message, Role.KEEPER, now, timing)
+        return fx.CarryOut(message)
     if isinstance(content, c.ChangeWithdrawal):
-        seal = sealed_lately(message, Role.USER, now, timing)
-        return fx.VoidChange(wait(message), content.agreement_id, content.number, message.sender, seal.text)
+        sealed_lately(message, Role.USER, now, timing)
+        return fx.CarryOut(message)
     if isinstance(content, c.Unverified):
         if content.kind == "cancellation":
             return _refuse(message, content.reference, TERMINAL, content.code, content.detail)
@@ -99,31 +97,24 @@ def asked(
     if body.bank != bank:
         raise RemoteProtocolError(f"the change names another bank: {body.bank}")
     if body.grows:
-        return _paid_by_order(message, content, body, wait, orders.get(body.order_id))
-    return fx.PostChange(wait(message), body.agreement_id, body, grounds, content.document)
+        return _paid_by_order(message, body, orders.get(body.order_id))
+    return fx.PostChange(message, grounds)
 
 
-def _paid_by_order(
-    message: Message,
-    signed: Signed,
-    body: ContractChange,
-    wait: Callable[[Message], str],
-    order: Order | None,
-) -> fx.Effect:
+def _paid_by_order(message: Message, body: ContractChange, order: Order | None) -> fx.Effect:
     if order is None:
-        return fx.LookUpAgreement(wait(message), body.key)
+        return fx.LookUpAgreement(message, body.key)
     if (body.key, message.sender) not in {(line.agreement_id, line.resource) for line in order.lines}:
         detail = "the amendment is not in its order"
         return _refuse(message, body.agreement_id, body.number, UNKNOWN_ORDER, detail)
     if (order.user, order.valid_until) != (body.user, body.valid_until) or order_line(body) not in order.lines:
-        detail = "the amendment differs from its order"
-        call_id = wait(message)
-        return fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, BAD_TERMS, detail, signed.document)
-    return fx.CountersignLine(wait(message), body.key, body.effective_at, signed.document)
+        return fx.VoidOrder(message, order, BAD_TERMS, "the amendment differs from its order")
+    return fx.CountersignLine(message, body.key, body.effective_at)
 
 
-def posted(found: ChangeDecided, message: Message, bank: str) -> list[fx.Effect]:
+def posted(found: ChangeDecided, bank: str) -> list[fx.Effect]:
     """Return the answers about a posted change: to the party that asked, and about an end also to the others."""
+    message = found.message
     order = message.content if isinstance(message.content, c.RefundOrder) else None
     change, ordered_for = found.change, "" if order is None else order.reason
     told = c.ChangePosted(change.agreement_id, change.number, change.transfer_id, change.amount, ordered_for)

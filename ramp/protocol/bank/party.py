@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
 from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Balance, Order, Transfer, transfer_id_of
-from ramp.ledger.payment_rules import Overview
+from ramp.ledger.entry import Order, transfer_id_of
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
@@ -28,7 +27,7 @@ from ramp.protocol.agreement_terms import order_lines
 from ramp.protocol.bank import changes
 from ramp.protocol.bank.changes import BAD_SIGNATURE, BAD_TERMS
 from ramp.protocol.belief import sealed_lately
-from ramp.protocol.conversations import Alarm, Waiting, guarded
+from ramp.protocol.conversations import Alarm, guarded
 from ramp.protocol.effects import Effect, Send, reply
 from ramp.protocol.events import ChangeDecided, Event
 from ramp.protocol.party import Party
@@ -135,7 +134,6 @@ class BankParty(Party):
     def __init__(self, name: str, *, timing: Timing) -> None:
         super().__init__(name)
         self._timing = timing
-        self._asked: Waiting[Message] = Waiting()
         self._open: dict[str, Order] = {}
         self._expiry = Alarm(is_date=True)
         self.task(self._expiry, self._on_expiry)
@@ -154,33 +152,29 @@ class BankParty(Party):
 
     def resume(self, reference: str, records: Sequence[Record], now: Instant) -> list[Effect]:
         """Load the open orders from the ledger again; unanswered parties repeat their questions."""
-        self._asked.clear()
         return [fx.SweepOrders()]
 
     def _on_event(self, event: Event, now: Instant) -> list[Effect]:
         match event:
             case Message() if changes.is_about(event):
-                return [changes.asked(event, self.name, now, self._timing, self._asked.put, self._open)]
+                return [changes.asked(event, self.name, now, self._timing, self._open)]
             case Message():
                 return self._on_message(event, now)
             case said.OrderStands():
                 return self._on_order_stands(event, now)
             case said.OrdersSwept():
                 return self._on_swept(event)
-            case ChangeDecided(call_id):
-                message = self._asked.pop(call_id)
+            case ChangeDecided(message):
                 told = [] if event.order is None else self._changed(event.order, None)
                 if event.change.is_posted:
-                    return [*told, *changes.posted(event, message, self.name)]
+                    return [*told, *changes.posted(event, self.name)]
                 return [*told, self._not_done(message, event.change.code, event.change.reason)]
-            case said.DepositPosted(call_id, transfer):
-                return self._on_deposit_posted(self._asked.pop(call_id), transfer)
-            case said.AccountLookedUp(call_id, balance, lines):
-                return [self._statement(self._asked.pop(call_id), balance, lines, now)]
-            case said.OverviewLookedUp(call_id, overview):
-                return [self._overview(self._asked.pop(call_id), overview, now)]
-            case said.LedgerRefused(call_id, code, detail):
-                return [self._not_done(self._asked.pop(call_id), code, detail)]
+            case said.LedgerFound(message, c.DepositMade() as made):
+                return self._on_deposit_made(message, made)
+            case said.LedgerFound(message, content):
+                return [reply(message, Performative.INFORM, content)]
+            case said.LedgerRefused(message, code, detail):
+                return [self._not_done(message, code, detail)]
             case _:
                 return []
 
@@ -196,17 +190,14 @@ class BankParty(Party):
             case Signed(body=Agreement() as agreement):
                 return self._on_agreement(message, content, agreement, now)
             case c.PaymentQuery(agreement_id):
-                return [fx.LookUpAgreement(self._asked.put(message), agreement_id)]
+                return [fx.LookUpAgreement(message, agreement_id)]
             case c.ClockQuery(query_id):
                 return [reply(message, Performative.INFORM, c.ClockReading(query_id, now))]
             case c.AccountQuery():
                 return self._on_account_query(message, content, now)
-            case c.DepositOrder(deposit_id, account, amount, memo):
-                seal = sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [fx.PostDeposit(self._asked.put(message), deposit_id, account, amount, memo, seal.text)]
-            case c.OverviewQuery(_, since, until, after):
+            case c.DepositOrder() | c.OverviewQuery():
                 sealed_lately(message, Role.KEEPER, now, self._timing)
-                return [fx.LookUpOverview(self._asked.put(message), since, until, after)]
+                return [fx.CarryOut(message)]
             case c.Unverified():
                 return self._on_unverified(message, content)
             case c.NotUnderstood():
@@ -215,22 +206,18 @@ class BankParty(Party):
                 raise RemoteProtocolError(f"{type(content).__name__} is not a message for a bank")
 
     def _on_order(self, message: Message, order: c.PaymentOrder, now: Instant) -> list[Effect]:
-        seal = sealed_lately(message, Role.USER, now, self._timing)
+        sealed_lately(message, Role.USER, now, self._timing)
         # its agreement shows later whether it is for a queued job
         longest = QUEUE_WAIT_MAX if len(order.lines) == 1 else ORDER_VALIDITY_MAX
         if order.valid_until > now + longest:
             return [self._too_long(message, order.order_id)]
-        call_id = self._asked.put(message)
-        reserve = fx.ReserveFunds(call_id, order.order_id, message.sender, order.lines, order.valid_until, seal.text)
-        return [*self.tick(now), reserve]
+        return [*self.tick(now), fx.CarryOut(message)]
 
     def _on_withdrawal(self, message: Message, wish: c.OrderWithdrawal, now: Instant) -> list[Effect]:
-        seal = sealed_lately(message, Role.USER, now, self._timing)
+        sealed_lately(message, Role.USER, now, self._timing)
         if wish.valid_until > now + QUEUE_WAIT_MAX:
             return [self._too_long(message, wish.order_id)]
-        call_id = self._asked.put(message)
-        code, reason = "withdrawn", wish.reason
-        return [fx.VoidOrder(call_id, wish.order_id, message.sender, wish.valid_until, code, reason, seal.text)]
+        return [fx.CarryOut(message)]
 
     def _too_long(self, message: Message, order_id: str) -> Send:
         most = f"{ORDER_VALIDITY_MAX // MINUTE} minutes, or for one queued job {QUEUE_WAIT_MAX // HOUR} hours"
@@ -245,31 +232,25 @@ class BankParty(Party):
         """
         order = self._open.get(agreement.order_id)
         if order is None:
-            return [fx.LookUpAgreement(self._asked.put(message), agreement.agreement_id)]
+            return [fx.LookUpAgreement(message, agreement.agreement_id)]
         named = {(line.agreement_id, line.resource) for line in order.lines}
         if (agreement.agreement_id, message.sender) not in named:
             return [self._refuse(message, agreement.agreement_id, UNKNOWN, "no order contains it with its sender")]
         if signed.signers != (agreement.user, agreement.resource):
             detail = "the agreement must be signed by its user and countersigned by its resource"
-            return self._refuse_order(message, order, BAD_SIGNATURE, detail, signed.document)
+            return [fx.VoidOrder(message, order, BAD_SIGNATURE, detail)]
         stated = (agreement.bank, agreement.user, agreement.valid_until, agreement.units_total, agreement.resource)
         ordered = (self.name, order.user, order.valid_until, len(order.lines), message.sender)
         if unfair := price_problem(agreement):
-            return self._refuse_order(message, order, BAD_PRICE, unfair, signed.document)
+            return [fx.VoidOrder(message, order, BAD_PRICE, unfair)]
         if stated != ordered or order_lines((agreement,))[0] not in order.lines:
-            detail = "the agreement differs from its order"
-            return self._refuse_order(message, order, BAD_TERMS, detail, signed.document)
+            return [fx.VoidOrder(message, order, BAD_TERMS, "the agreement differs from its order")]
         if unclear := probable_start_problem(agreement):
-            return self._refuse_order(message, order, BAD_TERMS, unclear, signed.document)
+            return [fx.VoidOrder(message, order, BAD_TERMS, unclear)]
         begins = agreement.offer.start
         if agreement.offer.in_queue:  # this message shows that the job has started
             begins = min(begins, now)
-        call_id = self._asked.put(message)
-        return [fx.CountersignLine(call_id, agreement.agreement_id, begins, signed.document)]
-
-    def _refuse_order(self, message: Message, order: Order, code: str, detail: str, evidence: str) -> list[Effect]:
-        call_id = self._asked.put(message)
-        return [fx.VoidOrder(call_id, order.order_id, order.user, order.valid_until, code, detail, evidence)]
+        return [fx.CountersignLine(message, agreement.agreement_id, begins)]
 
     def _on_account_query(self, message: Message, query: c.AccountQuery, now: Instant) -> list[Effect]:
         """BalanceRequest: check that the owner sealed it recently."""
@@ -278,21 +259,20 @@ class BankParty(Party):
         if query.account != message.sender:
             refused = c.RequestRefused(query.nonce, NOT_OWN, "only the owner may see an account")
             return [reply(message, Performative.REFUSE, refused)]
-        return [fx.LookUpAccount(self._asked.put(message), query.account, query.since, query.until)]
+        return [fx.CarryOut(message)]
 
     def _on_unverified(self, message: Message, content: c.Unverified) -> list[Effect]:
         """Void the order of a document with invalid signatures, as its resource releases the slot."""
         for order in self._open.values():
             for line in order.lines:
                 if (line.agreement_id, line.resource) == (content.reference, message.sender):
-                    return self._refuse_order(message, order, content.code, content.detail, "")
-        return [fx.LookUpAgreement(self._asked.put(message), content.reference)]
+                    return [fx.VoidOrder(message, order, content.code, content.detail)]
+        return [fx.LookUpAgreement(message, content.reference)]
 
     # -- the ledger's answers ------------------------------------------------------------------------------------
 
     def _on_order_stands(self, stands: said.OrderStands, now: Instant) -> list[Effect]:
-        message = self._asked.pop(stands.call_id)
-        order = stands.order
+        message, order = stands.message, stands.order
         if order is None:
             return [self._not_done(message, UNKNOWN, "no order contains it")]
         effects = self._changed(order, message)
@@ -361,30 +341,11 @@ class BankParty(Party):
             self._keep(order)
         return [effect for order in swept.voided for effect in self._announce(order, None)]
 
-    def _on_deposit_posted(self, message: Message, posted: Transfer) -> list[Effect]:
-        deposit_id = posted.agreement_id
-        made = c.DepositMade(deposit_id, posted.transfer_id, posted.amount)
-        what = f"{credits_text(posted.amount)} credits to {posted.credit_account} ({deposit_id})"
+    def _on_deposit_made(self, message: Message, made: c.DepositMade) -> list[Effect]:
+        order = message.content
+        assert isinstance(order, c.DepositOrder)
+        what = f"{credits_text(made.amount)} credits to {order.account} ({made.deposit_id})"
         return [fx.Report(KeeperOrdered(message.sender, "deposit", what)), reply(message, Performative.AGREE, made)]
-
-    def _statement(self, message: Message, balance: Balance, lines: tuple[c.StatementLine, ...], now: Instant) -> Send:
-        query = message.content
-        assert isinstance(query, c.AccountQuery)
-        amounts = (balance.posted, balance.reserved, balance.credit_limit)
-        statement = c.AccountStatement(query.nonce, query.account, *amounts, now, lines)
-        return reply(message, Performative.INFORM, statement)
-
-    def _overview(self, message: Message, found: Overview, now: Instant) -> Send:
-        query = message.content
-        assert isinstance(query, c.OverviewQuery)
-        accounts = tuple(
-            c.AccountLine(
-                each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit
-            )
-            for each in (() if query.after else found.balances)
-        )
-        overview = c.MarketOverview(query.query_id, now, accounts, found.trades, found.next_after or 0)
-        return reply(message, Performative.INFORM, overview)
 
     # -- common --------------------------------------------------------------------------------------------------
 

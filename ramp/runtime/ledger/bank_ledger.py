@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ramp.errors import LedgerRefusal
 from ramp.ledger.contract_change import ChangeTerms, Grounds, ended
 from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
-from ramp.model.agreement import TERMINAL, ContractChange
-from ramp.model.contents import OrderState
+from ramp.model import contents as c
+from ramp.model.acl import Message
+from ramp.model.agreement import TERMINAL, ContractChange, Signed
 from ramp.model.instant import Instant
 from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
@@ -36,43 +39,56 @@ class BankLedger:
         try:
             return self._answer(effect, now)
         except LedgerRefusal as refusal:
-            return said.LedgerRefused(effect.call_id, refusal.code, refusal.reason)
+            return said.LedgerRefused(effect.message, refusal.code, refusal.reason)
 
-    def _answer(self, effect: fx.AboutLedger, now: Instant) -> said.LedgerAnswer:
-        ledger = self.ledger
+    def _answer(self, effect: fx.AboutMessage, now: Instant) -> said.LedgerAnswer:
+        ledger, message = self.ledger, effect.message
         match effect:
-            case fx.PostDeposit(call_id, deposit_id, account, amount, memo, evidence):
-                transfer = ledger.deposit(deposit_id, account, amount, at=now, memo=memo, evidence=evidence)
-                return said.DepositPosted(call_id, transfer)
-            case fx.PostChange():
-                return self._post(effect, now)
-            case fx.VoidChange(call_id, agreement_id, number, user, evidence):
-                void = ledger.void_change(agreement_id, number, user, at=now, evidence=evidence)
-                return said.ChangeDecided(call_id, void)
-            case fx.LookUpAccount():
-                return self._account(effect)
-            case fx.LookUpOverview(call_id, since, until, after):
-                return said.OverviewLookedUp(call_id, ledger.overview(since, until, after=after, limit=TRADES_PER_PAGE))
-            case fx.ReserveFunds(call_id, order_id, user, lines, valid_until, evidence):
-                ledger.balance(user)  # refuses a user without an account, and records nothing
-                order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
-                return said.OrderStands(call_id, self._at(order, now))
-            case fx.VoidOrder(call_id, order_id, user, valid_until, code, detail, evidence):
-                order = ledger.void_order(
-                    order_id, user, valid_until, at=now, code=code, reason=detail, evidence=evidence
-                )
-                return said.OrderStands(call_id, self._at(order, now))
-            case fx.CountersignLine(call_id, agreement_id, starts_at, evidence):
-                order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=evidence)
-                return said.OrderStands(call_id, self._at(order, now))
-            case fx.LookUpAgreement(call_id, agreement_id):
+            case fx.CarryOut():
+                return self._carry_out(message, now)
+            case fx.PostChange(_, grounds):
+                return self._post(message, grounds, now)
+            case fx.VoidOrder(_, order, code, detail):
+                what, evidence = (order.order_id, order.user, order.valid_until), _evidence(message)
+                void = ledger.void_order(*what, at=now, code=code, reason=detail, evidence=evidence)
+                return said.OrderStands(message, void)
+            case fx.CountersignLine(_, agreement_id, starts_at):
+                order = ledger.countersign(agreement_id, at=now, starts_at=starts_at, evidence=_evidence(message))
+                return said.OrderStands(message, order)
+            case fx.LookUpAgreement(_, agreement_id):
                 found = ledger.order_of(agreement_id)
                 order_now = None if found is None else self._at(found, now)
-                return said.OrderStands(call_id, order_now, ended(ledger.changes(agreement_id)))
+                return said.OrderStands(message, order_now, ended(ledger.changes(agreement_id)))
+
+    def _carry_out(self, message: Message, now: Instant) -> said.LedgerAnswer:
+        ledger, user, evidence = self.ledger, message.sender, _evidence(message)
+        match message.content:
+            case c.PaymentOrder(order_id, lines, valid_until):
+                ledger.balance(user)  # refuses a user without an account, and records nothing
+                order = ledger.reserve_order(order_id, user, lines, valid_until, at=now, evidence=evidence)
+                return said.OrderStands(message, order)
+            case c.OrderWithdrawal(order_id, valid_until, reason):
+                void = ledger.void_order(
+                    order_id, user, valid_until, at=now, code="withdrawn", reason=reason, evidence=evidence
+                )
+                return said.OrderStands(message, void)
+            case c.ChangeWithdrawal(agreement_id, number):
+                undone = ledger.void_change(agreement_id, number, user, at=now, evidence=evidence)
+                return said.ChangeDecided(message, undone)
+            case c.RefundOrder(agreement_id):
+                return self._decide(message, ChangeTerms(agreement_id, TERMINAL, Grounds.KEEPER), now)
+            case c.DepositOrder(deposit_id, account, amount, memo):
+                made = ledger.deposit(deposit_id, account, amount, at=now, memo=memo, evidence=evidence)
+                return said.LedgerFound(message, c.DepositMade(deposit_id, made.transfer_id, made.amount))
+            case c.AccountQuery() as query:
+                return said.LedgerFound(message, self._statement(query, now))
+            case c.OverviewQuery() as query:
+                return said.LedgerFound(message, self._overview(query, now))
+        raise AssertionError(f"{type(message.content).__name__} asks nothing of a ledger")
 
     def _at(self, order: Order, now: Instant) -> Order:
         """Return an order at present; one that has expired is void even before the next sweep."""
-        if order.state is not OrderState.RESERVED or now < order.valid_until:
+        if order.state is not c.OrderState.RESERVED or now < order.valid_until:
             return order
         self.ledger.expire_orders(now)
         expired = self.ledger.order(order.order_id)
@@ -81,40 +97,56 @@ class BankLedger:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def _post(self, effect: fx.PostChange, now: Instant) -> said.ChangeDecided:
-        body = effect.change
-        if body is not None and body.is_failure:
-            return self._fail(effect, body, now)
-        payment = self.ledger.transfer(effect.agreement_id)
-        if body is None:
-            terms = ChangeTerms(effect.agreement_id, TERMINAL, effect.grounds)
-        else:
-            terms = _terms_of(body, effect.grounds)
-            parties = body.user, body.resource
-            if body.is_terminal and payment and parties != (payment.debit_account, payment.credit_account):
-                reason = "the payment is not between the two whom the cancellation names"
-                raise LedgerRefusal(NOT_THEIR_PAYMENT, reason)
-        decided = self.ledger.post_change(terms, at=now, evidence=effect.evidence)
-        assert payment is not None, "the ledger changes no agreement without a payment"
-        return said.ChangeDecided(effect.call_id, decided, payment.debit_account, payment.credit_account)
+    def _post(self, message: Message, grounds: Grounds, now: Instant) -> said.ChangeDecided:
+        assert isinstance(message.content, Signed)
+        body = message.content.change
+        if body.is_failure:
+            return self._fail(message, body, now)
+        payment = self.ledger.transfer(body.agreement_id)
+        parties = body.user, body.resource
+        if body.is_terminal and payment and parties != (payment.debit_account, payment.credit_account):
+            raise LedgerRefusal(NOT_THEIR_PAYMENT, "the payment is not between the two whom the cancellation names")
+        return self._decide(message, _terms_of(body, grounds), now)
 
-    def _fail(self, effect: fx.PostChange, body: ContractChange, now: Instant) -> said.ChangeDecided:
+    def _decide(self, message: Message, terms: ChangeTerms, now: Instant) -> said.ChangeDecided:
+        decided = self.ledger.post_change(terms, at=now, evidence=_evidence(message))
+        payment = self.ledger.transfer(terms.agreement_id)
+        assert payment is not None, "the ledger changes no agreement without a payment"
+        return said.ChangeDecided(message, decided, payment.debit_account, payment.credit_account)
+
+    def _fail(self, message: Message, body: ContractChange, now: Instant) -> said.ChangeDecided:
         """End an agreement by its seller's failure, which voids an order that is not posted."""
         order = self.ledger.order_of(body.agreement_id)
         if order is None or (order.user, order.line(body.agreement_id).offer_id) != (body.user, body.offer_id):
             raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {body.agreement_id} for {body.offer_id}")
-        decided = self.ledger.post_change(_terms_of(body, effect.grounds), at=now, evidence=effect.evidence)
-        order = self.ledger.order(order.order_id)
-        assert order is not None, "orders are never deleted"
-        return said.ChangeDecided(effect.call_id, decided, body.user, body.resource, order)
+        decided = self._decide(message, _terms_of(body, Grounds.SELLER), now)
+        return replace(decided, order=self.ledger.order(order.order_id))
 
     # -- what an owner sees --------------------------------------------------------------------------------------
 
-    def _account(self, effect: fx.LookUpAccount) -> said.AccountLookedUp:
-        balance = self.ledger.balance(effect.account)
-        wants_lines = effect.since is not None or effect.until is not None
-        lines = self.ledger.statement(effect.account, effect.since, effect.until) if wants_lines else ()
-        return said.AccountLookedUp(effect.call_id, balance, lines)
+    def _statement(self, query: c.AccountQuery, now: Instant) -> c.AccountStatement:
+        balance = self.ledger.balance(query.account)
+        wants_lines = query.since is not None or query.until is not None
+        lines = self.ledger.statement(query.account, query.since, query.until) if wants_lines else ()
+        amounts = balance.posted, balance.reserved, balance.credit_limit
+        return c.AccountStatement(query.nonce, query.account, *amounts, now, lines)
+
+    def _overview(self, query: c.OverviewQuery, now: Instant) -> c.MarketOverview:
+        found = self.ledger.overview(query.since, query.until, after=query.after, limit=TRADES_PER_PAGE)
+        accounts = tuple(
+            c.AccountLine(
+                each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit
+            )
+            for each in (() if query.after else found.balances)
+        )
+        return c.MarketOverview(query.query_id, now, accounts, found.trades, found.next_after or 0)
+
+
+def _evidence(message: Message) -> str:
+    """Return the signed document or the sealed message that justifies a change; empty if it is neither."""
+    if isinstance(message.content, Signed):
+        return message.content.document
+    return "" if message.seal is None else message.seal.text
 
 
 def _terms_of(body: ContractChange, grounds: Grounds) -> ChangeTerms:

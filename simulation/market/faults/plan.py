@@ -18,7 +18,7 @@ from simulation.market.random_streams import stream
 RECORDS: Final = tuple(kind.__name__ for kind in Record.__args__)
 """Every kind of record; a crash after it, or its write failing."""
 
-LEDGER_WRITES: Final = ("ReserveFunds", "CountersignLine", "VoidOrder", "PostChange")
+LEDGER_WRITES: Final = ("CarryOutPaymentOrder", "CountersignLine", "VoidOrder", "PostChange")
 """Calls to the ledger after which the bank may crash before it tells anybody."""
 
 MACHINE_CALLS: Final = ("HoldSlot", "ConfirmSlot", "ReleaseSlot")

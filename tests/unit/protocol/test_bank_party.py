@@ -8,7 +8,7 @@ import pytest
 
 from ramp.ledger.entry import EvidenceKind, Order
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Performative
 from ramp.model.instant import HOUR, MINUTE
 from ramp.protocol import effects as fx
 from ramp.protocol.bank.party import agreement_answer
@@ -77,12 +77,6 @@ def test_the_deadline_of_an_order_is_a_date(bank: Any) -> None:
     bank.order()
     bank.party.clock_set(HOUR)
     assert bank.party.deadline == UNTIL
-
-
-def test_questions_to_the_ledger_have_names_of_their_own(bank: Any) -> None:
-    query = Message(Performative.QUERY_REF, "res1", "bank", "r1", c.PaymentQuery("a1"))
-    calls = [bank.party.handle(query, 10)[0].call_id for _ in range(2)]
-    assert len(set(calls)) == 2
 
 
 # -- who may bring an agreement --------------------------------------------------------------------------------------

@@ -213,14 +213,15 @@ class Accounts:
 
     def reserve(self, order_id: str = "o1", now: int = 10) -> said.OrderStands:
         lines = (c.OrderLine(f"a-{order_id}", "res", 1_000),)
-        answer = self.books.answer(fx.ReserveFunds("c", order_id, "alice", lines, 100, "sealed order"), now)
+        answer = self.books.answer(fx.CarryOut(message(c.PaymentOrder(order_id, lines, 100), sender="alice")), now)
         assert isinstance(answer, said.OrderStands)
         return answer
 
 
 def test_the_ledger_answers_the_bank_at_its_place_in_the_order() -> None:
     accounts = Accounts()
-    party = Scripted([fx.ReserveFunds("c", "o1", "alice", (c.OrderLine("a1", "res", 5),), 100, "")])
+    order = c.PaymentOrder("o1", (c.OrderLine("a1", "res", 5),), 100)
+    party = Scripted([fx.CarryOut(message(order, sender="alice"))])
     Host(party, Ports(send=lambda _: None, ledger=accounts.books)).deliver(QUERY, 10)
     (_, stands) = party.events
     assert (stands.order.state, stands.order.lines) == (c.OrderState.RESERVED, (c.OrderLine("a1", "res", 5),))
@@ -235,7 +236,7 @@ def test_what_has_run_out_is_void_to_whoever_asks(swept: bool) -> None:
         assert isinstance(answer, said.OrdersSwept)
         assert [each.state for each in answer.voided] == [c.OrderState.VOIDED]
         assert answer.reserved == ()
-    found = accounts.books.answer(fx.LookUpAgreement("c", "a-o1"), 100)
+    found = accounts.books.answer(fx.LookUpAgreement(QUERY, "a-o1"), 100)
     assert (found.order.state, found.order.code) == (c.OrderState.VOIDED, "expired")
 
 
@@ -246,11 +247,13 @@ def test_the_overview_comes_in_pages() -> None:
     trades: list[str] = []
     after, pages = 0, []
     while not pages or after:
-        page = accounts.books.answer(fx.LookUpOverview("c", None, None, after), 10**6)
-        assert isinstance(page, said.OverviewLookedUp)
-        pages.append(len(page.overview.trades))
-        trades += [each.transfer_id for each in page.overview.trades]
-        after = page.overview.next_after or 0
+        found = accounts.books.answer(fx.CarryOut(message(c.OverviewQuery("q", after=after))), 10**6)
+        assert isinstance(found, said.LedgerFound)
+        page = found.content
+        assert isinstance(page, c.MarketOverview)
+        pages.append(len(page.trades))
+        trades += [each.transfer_id for each in page.trades]
+        after = page.next_after
     assert pages == [250, 250, 101]
     assert len(set(trades)) == 601
 
@@ -292,7 +295,8 @@ def test_a_plug_in_that_fails_refuses_quotes_and_leaves_the_rest_in_doubt() -> N
 def test_an_order_of_somebody_without_an_account_leaves_no_trace() -> None:
     accounts = Accounts()
     entries = accounts.ledger.snapshot()
-    refused = accounts.books.answer(fx.ReserveFunds("c", "o9", "mallory", (c.OrderLine("a9", "res", 5),), 100, "x"), 10)
+    order = c.PaymentOrder("o9", (c.OrderLine("a9", "res", 5),), 100)
+    refused = accounts.books.answer(fx.CarryOut(message(order, sender="mallory")), 10)
     assert (type(refused), refused.code) == (said.LedgerRefused, "unknown_account")
     assert accounts.ledger.snapshot() == entries
     assert accounts.ledger.order("o9") is None
@@ -454,8 +458,8 @@ def test_a_ledger_operation_that_is_a_bug_ends_at_its_message() -> None:
     broken: Any = Failing(OverflowError("Python int too large to convert to SQLite INTEGER"))
     faults: list[str] = []
     ports = Ports(send=lambda _: None, ledger=broken, fault=lambda reference, _: faults.append(reference))
-    Host(Scripted([fx.LookUpAgreement("call-1", "a1")]), ports).deliver(QUERY, 1)
-    assert faults == ["call-1"]
+    Host(Scripted([fx.LookUpAgreement(QUERY, "a1")]), ports).deliver(QUERY, 1)
+    assert faults == ["conversation"]
     with pytest.raises(OverflowError):
         Host(Scripted([fx.SweepOrders()]), ports).deliver(QUERY, 1)
 
