@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
-from ramp.model.agreement import TERMINAL
+from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.instant import Instant
 
 
@@ -34,13 +34,21 @@ def balances(ledger: Ledger) -> tuple[int, int]:
 def end(ledger: Ledger, agreement_id: str, *, at: Instant, alone: bool = False, evidence: str = "") -> DecidedChange:
     """End an agreement that both parties have cancelled, or its buyer `alone`."""
     grounds = Grounds.BUYER if alone else Grounds.BOTH
-    return ledger.post_change(ChangeTerms(agreement_id, TERMINAL, grounds), at=at, evidence=evidence)
+    return ledger.post_change(end_by("", "", agreement_id), grounds, at=at, evidence=evidence)
+
+
+def end_by(user: str, resource: str, agreement_id: str, offer_id: str = "", reason: str = "") -> ContractChange:
+    """The end of an agreement; empty names are not compared with those of its payment."""
+    return ContractChange(agreement_id, TERMINAL, offer_id, user, resource, "bank", 0, reason=reason)
 
 
 def fail(
     ledger: Ledger, agreement_id: str, resource: str, *, at: Instant, reason: str = "", evidence: str = ""
 ) -> Order | None:
     """End an agreement on its seller's word; return its order."""
-    terms = ChangeTerms(agreement_id, TERMINAL, Grounds.SELLER, resource=resource, reason=reason)
-    ledger.post_change(terms, at=at, evidence=evidence)
+    order = ledger.order_of(agreement_id)
+    user = "" if order is None else order.user
+    offer_id = "" if order is None else order.line(agreement_id).offer_id
+    change = end_by(user, resource, agreement_id, offer_id, reason)
+    ledger.post_change(change, Grounds.SELLER, at=at, evidence=evidence)
     return ledger.order_of(agreement_id)

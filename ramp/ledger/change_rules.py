@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ramp.ledger.contract_change import (
-    ChangeTerms,
     DecidedChange,
     Grounds,
     ended,
@@ -34,41 +33,44 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.model.agreement import CHANGE_MARK, TERMINAL, change_key
+from ramp.model.agreement import CHANGE_MARK, TERMINAL, ContractChange, change_key
 from ramp.model.contents import OrderLine, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
-from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX
+from ramp.model.sizes.amended import AMENDMENT_NUMBER_MAX, state_digest
 from ramp.text import one_line
 
 
-def post_change(records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
+def post_change(
+    records: Records, change: ContractChange, grounds: Grounds, at: Instant, evidence: str
+) -> DecidedChange:
     """Return money for a change, or void the change; an earlier decision stays."""
-    if not terms.is_terminal:
-        check_amount(f"refund of {terms.agreement_id}", -terms.amount)
-        check_identifier("previous state", terms.previous)
-        check_identifier("state", terms.digest)
-        check_instant("deadline", terms.valid_until)
+    agreement_id, digest = change.agreement_id, ""
+    if not change.is_terminal:
+        digest = state_digest(change)
+        check_amount(f"refund of {agreement_id}", -change.amount)
+        check_identifier("previous state", change.previous)
+        check_instant("deadline", change.valid_until)
     check_evidence(evidence)
-    payment = _payment_of(records, terms, at)
-    decided = records.changes(terms.agreement_id)
-    there = next((each for each in decided if each.number == terms.number), None)
+    payment = _payment_of(records, agreement_id, change.number, at, user=change.user, resource=change.resource)
+    decided = records.changes(agreement_id)
+    there = next((each for each in decided if each.number == change.number), None)
     if there is not None:
-        if there.is_posted and there.digest != terms.digest:
-            name = f"change {terms.number} of {terms.agreement_id}"
+        if there.is_posted and there.digest != digest:
+            name = f"change {change.number} of {agreement_id}"
             refuse(RefusalCode.DUPLICATE_DIFFERS, f"{name} was posted with other terms")
         return there
     left = left_of(payment, decided)
-    amount = -left if terms.is_terminal else terms.amount
-    if terms.is_terminal:
-        _check_end(records, terms, at)
-    elif problem := _problem(records, terms, decided, left, at):
+    amount = -left if change.is_terminal else change.amount
+    if change.is_terminal:
+        _check_end(records, agreement_id, grounds, at)
+    elif problem := _problem(records, change, decided, left, at):
         code, reason = problem
-        return _void(records, terms.agreement_id, terms.number, at, str(code), reason, evidence)
-    posted = DecidedChange(terms.agreement_id, terms.number, terms.grounds, terms.digest, amount, at)
-    records.append(Entry(Action.ENTERED, _refund(payment, posted, terms.reason)))
+        return _void(records, agreement_id, change.number, at, str(code), reason, evidence)
+    posted = DecidedChange(agreement_id, change.number, grounds, digest, amount, at)
+    records.append(Entry(Action.ENTERED, _refund(payment, posted, reason_of(change))))
     records.add_change(posted)
-    store_evidence(records, EvidenceKind.CHANGE, terms.agreement_id, evidence, at)
+    store_evidence(records, EvidenceKind.CHANGE, agreement_id, evidence, at)
     return posted
 
 
@@ -83,9 +85,14 @@ def void_change(
     check_evidence(evidence)
     if number == TERMINAL:
         refuse(RefusalCode.MALFORMED_VALUE, f"the end of {agreement_id} cannot be voided")
-    _payment_of(records, ChangeTerms(agreement_id, number, Grounds.BUYER, user), at)
+    _payment_of(records, agreement_id, number, at, user=user)
     there = next((each for each in records.changes(agreement_id) if each.number == number), None)
     return there or _void(records, agreement_id, number, at, "withdrawn", "the buyer withdrew the change", evidence)
+
+
+def reason_of(change: ContractChange) -> str:
+    """Return why an agreement ends, in words or as a code."""
+    return change.reason or str(change.code or "")
 
 
 def left_of(payment: Transfer, decided: Iterable[DecidedChange]) -> int:
@@ -133,9 +140,10 @@ def addition_named(records: Records, agreement_id: str) -> Problem | None:
     return RefusalCode.NO_AGREEMENT, f"{agreement_id} is part of agreement {named[0]}; cancel {named[0]} instead"
 
 
-def _payment_of(records: Records, terms: ChangeTerms, at: Instant) -> Transfer:
-    """Return the posted payment of an agreement that may be changed by these parties."""
-    agreement_id, number = terms.agreement_id, terms.number
+def _payment_of(
+    records: Records, agreement_id: str, number: int, at: Instant, *, user: str, resource: str = ""
+) -> Transfer:
+    """Return the posted payment of an agreement that may be changed by these parties; empty ones are not named."""
     check_identifier("agreement id", agreement_id)
     check_instant("time", at)
     if type(number) is not int or not TERMINAL <= number <= AMENDMENT_NUMBER_MAX:
@@ -147,7 +155,7 @@ def _payment_of(records: Records, terms: ChangeTerms, at: Instant) -> Transfer:
     payment = records.transfer(agreement_id, TransferKind.PAYMENT)
     if payment is None:
         refuse(RefusalCode.UNKNOWN_TRANSFER, f"there is no payment for {agreement_id}")
-    for named, account in ((terms.user, payment.debit_account), (terms.resource, payment.credit_account)):
+    for named, account in ((user, payment.debit_account), (resource, payment.credit_account)):
         if named and named != account:
             parties = f"{payment.debit_account} to {payment.credit_account}"
             refuse(RefusalCode.UNKNOWN_TRANSFER, f"the payment of {agreement_id} is from {parties}, not of {named}")
@@ -162,29 +170,29 @@ def _not_posted(payment: Transfer) -> str:
     return f"payment of {payment.agreement_id} is {payment.state}; only a posted one can be changed or refunded"
 
 
-def _check_end(records: Records, terms: ChangeTerms, at: Instant) -> None:
+def _check_end(records: Records, agreement_id: str, grounds: Grounds, at: Instant) -> None:
     """Refuse an end that is not due: alone a buyer ends an agreement only before its slot begins."""
-    if terms.grounds is Grounds.BUYER:
-        starts_at = records.starts_at(terms.agreement_id)
+    if grounds is Grounds.BUYER:
+        starts_at = records.starts_at(agreement_id)
         if starts_at is None or at >= starts_at:
             when = "is not known" if starts_at is None else f"was at {iso(starts_at)}"
-            reason = f"the start of {terms.agreement_id} {when}: the resource must agree to the refund"
+            reason = f"the start of {agreement_id} {when}: the resource must agree to the refund"
             refuse(RefusalCode.STARTED, reason)
 
 
 def _problem(
-    records: Records, terms: ChangeTerms, decided: tuple[DecidedChange, ...], left: int, at: Instant
+    records: Records, change: ContractChange, decided: tuple[DecidedChange, ...], left: int, at: Instant
 ) -> Problem | None:
     """Return code and reason why a reduction can never be posted, or None."""
-    name = terms.agreement_id
-    if problem := _sequence_problem(decided, name, terms.number, terms.previous):
+    name, number = change.agreement_id, change.number
+    if problem := _sequence_problem(decided, name, number, change.previous):
         return problem
-    if at >= terms.valid_until:
-        return RefusalCode.EXPIRED, f"the change was valid until {iso(terms.valid_until)}"
-    if records.transfer(change_key(name, terms.number), TransferKind.PAYMENT) is not None:
+    if at >= change.valid_until:
+        return RefusalCode.EXPIRED, f"the change was valid until {iso(change.valid_until)}"
+    if records.transfer(change.key, TransferKind.PAYMENT) is not None:
         # else the bank's answers about the two would contradict each other
-        return RefusalCode.OUT_OF_ORDER, f"an order pays for change {terms.number} of {name}, which is an addition"
-    if -terms.amount >= left:
+        return RefusalCode.OUT_OF_ORDER, f"an order pays for change {number} of {name}, which is an addition"
+    if -change.amount >= left:
         return RefusalCode.MORE_THAN_PAID, f"the refund must be less than the {credits_text(left)} left of the payment"
     return None
 

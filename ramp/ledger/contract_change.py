@@ -1,4 +1,4 @@
-"""Changes of a paid agreement, as the ledger knows them: terms, grounds and final decision.
+"""Changes of a paid agreement, as the ledger knows them: grounds and final decision.
 
 A change moves one signed amount between the two parties of an agreement's payment: above zero the buyer pays more (an
 addition, which a line of an order pays), below zero the seller returns something. A terminal change ends the agreement
@@ -28,39 +28,6 @@ class Grounds(StrEnum):
     """The seller has failed, on its own word."""
     KEEPER = "keeper"
     """The keeper of the market has ordered it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeTerms:
-    """A wanted change that returns something.
-
-    Attributes:
-        agreement_id: of the payment.
-        number: of the proposal; `TERMINAL` ends the agreement.
-        grounds: who has justified it.
-        user: must have paid; empty if the grounds do not name the payer.
-        resource: must have been paid; empty likewise.
-        amount: minor units, below zero; 0 for a terminal change, which returns all that is left.
-        previous: digest of the state that it changes; empty for a terminal change.
-        digest: of the new state; empty for a terminal change.
-        valid_until: first instant at which it can no longer be posted; 0 for a terminal change.
-        reason: one line for people.
-    """
-
-    agreement_id: str
-    number: int
-    grounds: Grounds
-    user: str = ""
-    resource: str = ""
-    amount: int = 0
-    previous: str = ""
-    digest: str = ""
-    valid_until: Instant = 0
-    reason: str = ""
-
-    @property
-    def is_terminal(self) -> bool:
-        return self.number == TERMINAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.ledger import change_rules
-from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import (
     ORDER_LINES_MAX,
     Account,
@@ -39,7 +39,7 @@ from ramp.ledger.refusals import (
     check_instant,
     refuse,
 )
-from ramp.model.agreement import CHANGE_MARK
+from ramp.model.agreement import CHANGE_MARK, TERMINAL, ContractChange
 from ramp.model.contents import OrderLine, OrderState, TransferKind
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_text
@@ -208,7 +208,9 @@ def void_order(
     return order
 
 
-def post_change(records: Records, terms: ChangeTerms, *, at: Instant, evidence: str = "") -> DecidedChange:
+def post_change(
+    records: Records, change: ContractChange, grounds: Grounds, *, at: Instant, evidence: str = ""
+) -> DecidedChange:
     """Return money for a change of an agreement, once (section 5.1.2); an earlier decision stays.
 
     A reduction returns its amount, or is void for good with a code `expired`, `refunded`, `out_of_order`, `other_state`
@@ -219,7 +221,8 @@ def post_change(records: Records, terms: ChangeTerms, *, at: Instant, evidence: 
 
     Args:
         records: the ledger.
-        terms: what is wanted, and on whose grounds.
+        change: what is wanted; the end that the market's keeper orders names no parties.
+        grounds: who has justified it.
         at: now.
         evidence: the change with its signatures, or the sealed message.
 
@@ -228,23 +231,24 @@ def post_change(records: Records, terms: ChangeTerms, *, at: Instant, evidence: 
             `not_posted`, `started`, `duplicate_differs`, `malformed_value`, `amount_not_positive`, `amount_too_large`;
             nothing is decided then.
     """
-    if not (terms.is_terminal and terms.grounds is Grounds.SELLER):
-        return change_rules.post_change(records, terms, at, evidence)
-    agreement_id = terms.agreement_id
-    check_identifier("resource", terms.resource)
+    if grounds is not Grounds.SELLER:
+        return change_rules.post_change(records, change, grounds, at, evidence)
+    agreement_id = change.agreement_id
+    check_identifier("resource", change.resource)
     check_evidence(evidence)
     if problem := change_rules.addition_named(records, agreement_id):
         refuse(*problem)
     order = _order_of(records, agreement_id)
-    if order.line(agreement_id).resource != terms.resource:
-        refuse(RefusalCode.UNKNOWN_TRANSFER, f"{terms.resource} has no payment for {agreement_id}")
+    line = order.line(agreement_id)
+    if (order.user, line.resource, line.offer_id) != (change.user, change.resource, change.offer_id):
+        refuse(RefusalCode.UNKNOWN_TRANSFER, f"no order of theirs names {agreement_id} for {change.offer_id}")
     order = _as_of(records, order, at)
     if order.state is OrderState.POSTED:
-        return change_rules.post_change(records, terms, at, evidence)
+        return change_rules.post_change(records, change, grounds, at, evidence)
     if order.state is OrderState.RESERVED:
-        order = _void(records, order, at, RESOURCE_FAILED, terms.reason)
+        order = _void(records, order, at, RESOURCE_FAILED, change_rules.reason_of(change))
         store_evidence(records, EvidenceKind.CHANGE, agreement_id, evidence, at)
-    return DecidedChange(agreement_id, terms.number, terms.grounds, "", 0, at, order.code, order.reason)
+    return DecidedChange(agreement_id, TERMINAL, grounds, "", 0, at, order.code, order.reason)
 
 
 def expire_orders(records: Records, at: Instant) -> tuple[Order, ...]:

@@ -23,8 +23,8 @@ import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
 from ramp.ledger.entry import AccountKind
-from ramp.ledger.contract_change import ChangeTerms, Grounds
-from ramp.model.agreement import TERMINAL
+from ramp.ledger.contract_change import Grounds
+from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore
 
@@ -35,6 +35,9 @@ def attempt(call):
         return str(call())
     except LedgerRefusal as refusal:
         return refusal.code
+
+def end_by(user, resource, agreement_id):
+    return ContractChange(agreement_id, TERMINAL, "", user, resource, "bank", 0)
 """
 
 GO = """
@@ -67,9 +70,9 @@ print(json.dumps([(post if number else void)(i) for i in range(25)]))
 
 FAIL_OR_REFUND = """
 def fail(i):
-    return store.post_change(ChangeTerms(f"a-{i}", TERMINAL, Grounds.SELLER, resource="hector"), at=30).amount
+    return store.post_change(end_by("alice", "hector", f"a-{i}"), Grounds.SELLER, at=30).amount
 def refund(i):
-    return store.post_change(ChangeTerms(f"a-{i}", TERMINAL, Grounds.BOTH), at=30, evidence="<cancellation/>").amount
+    return store.post_change(end_by("", "", f"a-{i}"), Grounds.BOTH, at=30, evidence="<cancellation/>").amount
 print(json.dumps([(refund if number else fail)(i) for i in range(25)]))
 """
 
@@ -91,7 +94,7 @@ while True:
     if i % 3 == 0:
         store.void_order(f"o-{i}", "alice", 10**6, at=12 + i, code="unwanted", reason="", evidence="<void/>")
     if i % 3 == 1:
-        store.post_change(ChangeTerms(f"a-{i}", TERMINAL, Grounds.BOTH), at=12 + i, evidence="<cancellation/>")
+        store.post_change(end_by("", "", f"a-{i}"), Grounds.BOTH, at=12 + i, evidence="<cancellation/>")
     print(i, flush=True)
     i += 1
 """

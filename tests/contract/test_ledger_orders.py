@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from ledger_answers import amounts, end, fail, refusal_code
+from ledger_answers import amounts, end, end_by, fail, refusal_code
 
-from ramp.ledger.contract_change import ChangeTerms, DecidedChange, Grounds
+from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import (
     EVIDENCE_LENGTH_MAX,
     ISSUING_ACCOUNT,
@@ -305,9 +305,9 @@ def test_a_failed_resource_voids_the_whole_order(reserved: Ledger) -> None:
     assert fail(reserved, "a-1", "hector", at=21, reason="", evidence="<2/>") == failed
     assert reserved.evidence("a-1") == ()
     assert refusal_code(lambda: end(reserved, "a-2", at=22)) == "not_posted"
-    terms = ChangeTerms("a-3", TERMINAL, Grounds.SELLER, resource="hector")
+    terms = end_by("alice", "hector", "a-3"), Grounds.SELLER
     nothing = DecidedChange("a-3", TERMINAL, Grounds.SELLER, "", 0, 23, "resource_failed", "the link broke")
-    assert reserved.post_change(terms, at=23) == nothing
+    assert reserved.post_change(*terms, at=23) == nothing
 
 
 @pytest.mark.parametrize(("agreement", "resource"), [("a-1", "kelvin"), ("a-1", "alice"), ("a-9", "hector")])

@@ -11,13 +11,14 @@ from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from ramp.ledger import change_rules, order_rules
-from ramp.ledger.contract_change import ChangeTerms, DecidedChange
+from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import Action, Entry, Order, Transfer
 from ramp.ledger.interface import Ledger
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import RefusalCode as Refused
 from ramp.model import shortcoming
+from ramp.model.agreement import ContractChange
 from ramp.model.contents import HoldGranted, OrderLine, OrderState, TransferKind
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.offer import Offer, RefusalCode
@@ -301,10 +302,10 @@ def dearest_sets_price(original: Any, rule: SecondPrice, bids: UnitBids, winner:
 def _beside_a_refund(more: Callable[[Transfer], Transfer]) -> Callable[..., DecidedChange]:
     """With the refund that ends an agreement another transfer is entered."""
 
-    def post_change(original: Any, records: Records, terms: ChangeTerms, at: Instant, evidence: str) -> DecidedChange:
-        before = records.transfer(terms.agreement_id, TransferKind.REFUND)
-        decided: DecidedChange = original(records, terms, at, evidence)
-        refund = records.transfer(terms.agreement_id, TransferKind.REFUND)
+    def post_change(original: Any, records: Records, change: ContractChange, *how: Any) -> DecidedChange:
+        before = records.transfer(change.agreement_id, TransferKind.REFUND)
+        decided: DecidedChange = original(records, change, *how)
+        refund = records.transfer(change.agreement_id, TransferKind.REFUND)
         if before is None and refund is not None:
             records.append(Entry(Action.ENTERED, more(refund)))
         return decided

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import ChangeTerms, Grounds, ended
+from ramp.ledger.contract_change import Grounds, ended
 from ramp.ledger.entry import Order
 from ramp.ledger.interface import Ledger
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.agreement import TERMINAL, ContractChange, Signed
 from ramp.model.instant import Instant
-from ramp.model.sizes.amended import state_digest
 from ramp.protocol import effects as fx
 from ramp.protocol import events as said
-
-NOT_THEIR_PAYMENT = "bad_terms"
-"""Code of a refund requested by other parties than those of the payment."""
-
-NOT_THAT_OFFER = "unknown_agreement"
-"""Code of a failure report about another offer than the ordered one."""
 
 TRADES_PER_PAGE = 250
 """Lines of an overview in one message; with 300 bytes each they stay far below a message's size limit."""
@@ -47,7 +38,8 @@ class BankLedger:
             case fx.CarryOut():
                 return self._carry_out(message, now)
             case fx.PostChange(_, grounds):
-                return self._post(message, grounds, now)
+                assert isinstance(message.content, Signed)
+                return self._post(message, message.content.change, grounds, now)
             case fx.VoidOrder(_, order, code, detail):
                 what, evidence = (order.order_id, order.user, order.valid_until), _evidence(message)
                 void = ledger.void_order(*what, at=now, code=code, reason=detail, evidence=evidence)
@@ -76,7 +68,8 @@ class BankLedger:
                 undone = ledger.void_change(agreement_id, number, user, at=now, evidence=evidence)
                 return said.ChangeDecided(message, undone)
             case c.RefundOrder(agreement_id):
-                return self._decide(message, ChangeTerms(agreement_id, TERMINAL, Grounds.KEEPER), now)
+                end = ContractChange(agreement_id, TERMINAL, "", user="", resource="", bank="", issued_at=now)
+                return self._post(message, end, Grounds.KEEPER, now)
             case c.DepositOrder(deposit_id, account, amount, memo):
                 made = ledger.deposit(deposit_id, account, amount, at=now, memo=memo, evidence=evidence)
                 return said.LedgerFound(message, c.DepositMade(deposit_id, made.transfer_id, made.amount))
@@ -97,30 +90,12 @@ class BankLedger:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def _post(self, message: Message, grounds: Grounds, now: Instant) -> said.ChangeDecided:
-        assert isinstance(message.content, Signed)
-        body = message.content.change
-        if body.is_failure:
-            return self._fail(message, body, now)
-        payment = self.ledger.transfer(body.agreement_id)
-        parties = body.user, body.resource
-        if body.is_terminal and payment and parties != (payment.debit_account, payment.credit_account):
-            raise LedgerRefusal(NOT_THEIR_PAYMENT, "the payment is not between the two whom the cancellation names")
-        return self._decide(message, _terms_of(body, grounds), now)
-
-    def _decide(self, message: Message, terms: ChangeTerms, now: Instant) -> said.ChangeDecided:
-        decided = self.ledger.post_change(terms, at=now, evidence=_evidence(message))
-        payment = self.ledger.transfer(terms.agreement_id)
+    def _post(self, message: Message, change: ContractChange, grounds: Grounds, now: Instant) -> said.ChangeDecided:
+        decided = self.ledger.post_change(change, grounds, at=now, evidence=_evidence(message))
+        payment = self.ledger.transfer(change.agreement_id)
         assert payment is not None, "the ledger changes no agreement without a payment"
-        return said.ChangeDecided(message, decided, payment.debit_account, payment.credit_account)
-
-    def _fail(self, message: Message, body: ContractChange, now: Instant) -> said.ChangeDecided:
-        """End an agreement by its seller's failure, which voids an order that is not posted."""
-        order = self.ledger.order_of(body.agreement_id)
-        if order is None or (order.user, order.line(body.agreement_id).offer_id) != (body.user, body.offer_id):
-            raise LedgerRefusal(NOT_THAT_OFFER, f"no order of theirs names {body.agreement_id} for {body.offer_id}")
-        decided = self._decide(message, _terms_of(body, Grounds.SELLER), now)
-        return replace(decided, order=self.ledger.order(order.order_id))
+        order = self.ledger.order_of(change.agreement_id) if change.is_failure else None
+        return said.ChangeDecided(message, decided, payment.debit_account, payment.credit_account, order)
 
     # -- what an owner sees --------------------------------------------------------------------------------------
 
@@ -147,18 +122,3 @@ def _evidence(message: Message) -> str:
     if isinstance(message.content, Signed):
         return message.content.document
     return "" if message.seal is None else message.seal.text
-
-
-def _terms_of(body: ContractChange, grounds: Grounds) -> ChangeTerms:
-    return ChangeTerms(
-        body.agreement_id,
-        body.number,
-        grounds,
-        body.user,
-        body.resource,
-        body.amount,
-        body.previous,
-        "" if body.is_terminal else state_digest(body),
-        body.valid_until,
-        body.reason or str(body.code or ""),
-    )

@@ -191,7 +191,7 @@ def test_a_refund_is_for_the_two_who_paid(
     bank: Any, change: dict[str, Any], signers: tuple[str, ...], sender: str
 ) -> None:
     (refused,) = contents(bank.cancellation(paid(bank), signers, sender, 30, **change))
-    assert (type(refused), refused.code) == (c.ChangeRefused, "bad_terms")
+    assert (type(refused), refused.code) == (c.ChangeRefused, "unknown_transfer")
     assert bank.posted("res1") == COST
 
 
