@@ -204,6 +204,7 @@ _SAID: Texts = {
 
 
 def _post_change(it: fx.PostChange, _: Instant) -> str:
+    assert isinstance(it.message.content, Signed)
     change = it.message.content.change
     what = f"post change {change.number} of" if change.number else "refund"
     return f"asks its ledger to {what} {change.agreement_id}"
