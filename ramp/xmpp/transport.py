@@ -86,7 +86,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self._last: tuple[EncodedMessage, str] | None = None
         self._outbox: deque[str] = deque()
         self._early: list[EncodedMessage] = []
-        self._default: Courier | None = None
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
         self._complaints = Complaints()
@@ -149,8 +148,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         except BaseException:
             await self.link.close()
             raise
-        if self._default is None:
-            self.add_behaviour(UnmatchedMessages())
+        self.add_behaviour(UnmatchedMessages())
         self._alive.set()
         for behaviour in self.behaviours:
             if not behaviour.is_running:
@@ -312,7 +310,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             _log.warning("%s: " + text, self.jid, *arguments)
 
     def dispatch(self, msg: EncodedMessage) -> list[asyncio.Task[None]]:
-        """Pass a message to the first courier that it matches, else to the default one.
+        """Pass a message to the first courier that it matches.
 
         Unlike SPADE's method, this one creates no tasks, keeps no trace, passes a message to one courier only, and
         keeps messages that arrive before the behaviours run.
@@ -322,7 +320,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
                 self._early.append(msg)
             return []
         couriers = (each for each in self.behaviours if isinstance(each, Courier))
-        courier = next((each for each in couriers if each.match(msg)), self._default)
+        courier = next((each for each in couriers if each.match(msg)), None)
         if courier is None:
             return []
         if courier.queue.qsize() < MAILBOX_MESSAGES_MAX:
@@ -338,17 +336,9 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     # -- behaviours ----------------------------------------------------------------------------------------------
 
-    def add_behaviour(self, behaviour: Any, template: Any = None) -> None:
-        """Add a behaviour; a courier without performatives becomes the default one. Only couriers get messages."""
-        if isinstance(behaviour, Courier) and not behaviour.performatives:
-            self._default = behaviour
-        super().add_behaviour(behaviour, template)
-
     def remove_behaviour(self, behaviour: Any) -> None:
         """Remove a behaviour and report its error, if any; SPADE calls this when a behaviour has ended."""
         super().remove_behaviour(behaviour)
-        if behaviour is self._default:
-            self._default = None
         error = behaviour.exit_code
         if isinstance(error, Exception):
             self.on_behaviour_failed(type(behaviour).__name__, error)
