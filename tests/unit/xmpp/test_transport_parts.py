@@ -66,9 +66,7 @@ def test_one_context_a_trust(tmp_path):
 async def test_a_stranger_that_asks_for_an_agents_presence_is_not_answered(monkeypatch):
     said = []
     nothing = {"on_message": said.append, "on_misaddressed": said.append}
-    client = stream.MarketStream(
-        "bank@localhost", "secret", context=ssl.create_default_context(), **nothing
-    )
+    client = stream.MarketStream("bank@localhost", "secret", context=ssl.create_default_context(), **nothing)
     monkeypatch.setattr(client, "send", said.append)
     client.event("roster_subscription_request", client.make_presence(ptype="subscribe", pfrom="mallory@localhost"))
     await asyncio.sleep(0)
