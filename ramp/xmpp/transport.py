@@ -36,10 +36,6 @@ OUTBOX_MESSAGES_MAX = 2_000
 OUTBOX_BYTES_MAX = 16_000_000
 """Maximum length of all messages kept while disconnected, in characters; about 16 MB."""
 
-
-EARLY_MESSAGES_MAX = 1_000
-"""Maximum number of messages kept until the behaviours run; a server delivers stored messages at the log-in."""
-
 MAILBOX_MESSAGES_MAX = 10_000
 """Maximum number of messages waiting for one behaviour; later ones are dropped (the protocol sends them again)."""
 
@@ -85,7 +81,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
         self._outbox: deque[str] = deque()
-        self._early: list[EncodedMessage] = []
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
         self._complaints = Complaints()
@@ -153,9 +148,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         for behaviour in self.behaviours:
             if not behaviour.is_running:
                 behaviour.start()
-        early, self._early = self._early, []
-        for message in early:
-            self.dispatch(message)
+        if self.is_connected:
+            self.client.send_presence()  # from now on the server delivers messages, also those that it has stored
 
     async def _registered(self) -> None:
         await register_account(str(self.jid), self.password, "", self.settings.servers, self.settings.ca_file)
@@ -194,7 +188,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         return self.link is not None and self.link.is_up
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
-        if not resumed:
+        if not resumed and self.is_alive():
             self.client.send_presence()
         self._outbox.extendleft(reversed(again))
         self._drop_oldest()
@@ -312,12 +306,9 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
     def dispatch(self, msg: EncodedMessage) -> list[asyncio.Task[None]]:
         """Pass a message to the first courier that it matches.
 
-        Unlike SPADE's method, this one creates no tasks, keeps no trace, passes a message to one courier only, and
-        keeps messages that arrive before the behaviours run.
+        Unlike SPADE's method, this one creates no tasks, keeps no trace, and passes a message to one courier only.
         """
         if not self.is_alive():
-            if not self._stopped and len(self._early) < EARLY_MESSAGES_MAX:
-                self._early.append(msg)
             return []
         couriers = (each for each in self.behaviours if isinstance(each, Courier))
         courier = next((each for each in couriers if each.match(msg)), None)
