@@ -31,7 +31,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import SECOND
 from ramp.queue_bound.groups import SIZE_CLASSES, Groups
 from ramp.queue_bound.predictor import PREDICTORS, Predictor, QueuedJob
-from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
+from ramp.queue_bound.queue_plan import Planner, QueuePlan
 from simulation.experiments.comparison import Comparison
 from simulation.experiments.figures import Axis, Curves, Figure
 from simulation.experiments.result import Column, Columns, Row, Rows, grouped
@@ -180,7 +180,7 @@ def planned_waits(history: QueueHistory, planner: Planner) -> Int64Array:
     sizes, lengths = history.size.tolist(), history.length.tolist()
     for now, kind, job in history.events():
         if kind == SUBMISSION:
-            planned[job] = plan.joined(job, JobShape(sizes[job], lengths[job]), now) - now
+            planned[job] = plan.joined(job, QueuedJob("", sizes[job], lengths[job]), now) - now
         elif kind == START:
             plan.started(job, now)
         else:
@@ -455,7 +455,7 @@ def crowded_plan(waiting: int, seed: int) -> tuple[QueuePlan, int]:
     plan.runs(cores - int(taken), 24 * 3_600 * SECOND)
     for job in range(waiting):
         length = int(hours[number + job]) * 3_600 * SECOND
-        plan.submit(JobShape(int(sizes[number + job]), length), 0)
+        plan.submit(QueuedJob("", int(sizes[number + job]), length), 0)
     return plan, 1
 
 
@@ -702,7 +702,7 @@ def _of_all_logs(table: str) -> Callable[[Found], Rows]:
 def _costs(waiting: int, seed: int) -> list[Row]:
     """Microseconds of processor time for a question on a kept plan, and for the same after a change of what runs."""
     plan, now = crowded_plan(waiting, seed)
-    shape = JobShape(8, 3_600_000_000)
+    shape = QueuedJob("", 8, 3_600_000_000)
     anew: list[float] = []
     kept: list[float] = []
     for repeat in range(_REPEATS):

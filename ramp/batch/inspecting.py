@@ -2,7 +2,7 @@
 
 Three records describe the same slots: the resource's journal (which offers were accepted, agreed on and paid), the
 plug-in's book (its holds and their names) and the system itself. The running agent makes them agree; these functions
-report differences. Each kind of system brings a module with `read` and `remarks`.
+report differences. The module of each kind of system has a function `inspect`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from ramp.batch.book import Entry
 from ramp.batch.reconciling import difference, own_prefix
@@ -78,25 +78,17 @@ written first, so an ongoing purchase is no orphan.
 """
 
 
-class Inspection(Protocol):
-    """The module of a kind of system."""
-
-    def read(self, settings: PluginSettings) -> Comparing | None:
-        """Read our reservations on the live system, without changing it, for a later comparison with the promises.
-
-        None if there is no system besides the agent.
-        """
-        ...
-
-    def remarks(self, settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-        """Check the conditions for sales of this kind of system, such as privileges; its plug-in checks the same."""
-        ...
+Inspection = Callable[[PluginSettings, Instant], tuple[Sequence[Remark], Callable[[], Comparing] | None]]
+"""Function `inspect` of the module of a kind of system: checks its conditions for sales, such as privileges, which its
+plug-in checks too. Its second result reads our reservations on the live system, without changing it, for a comparison
+with the promises; None if there is no system besides the agent.
+"""
 
 
 def inspection(plugin: str) -> Inspection | None:
-    """Return the module that inspects a plug-in's system, or None."""
+    """Return the function that inspects a plug-in's system, or None."""
     place = INSPECTED.get(plugin)
-    return None if place is None else cast("Inspection", importlib.import_module(place))
+    return None if place is None else cast("Inspection", importlib.import_module(place).inspect)
 
 
 def reading(resource: str, system: BatchSystem) -> Comparing:

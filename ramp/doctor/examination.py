@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ramp.batch.book import book_path, read_book
-from ramp.batch.inspecting import Inspection, Promise, Remark, inspection
+from ramp.batch.inspecting import Comparing, Promise, Remark, inspection
 from ramp.client.access import find_market
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
@@ -194,13 +194,14 @@ def _machine(
     look = inspection(resource.plugin)
     if look is None:
         return
-    yield from look.remarks(plugin_settings(resource, 0, None), clock())
-    first = _compared(resource, state, look, clock)
-    if first is None:
+    remarks, read = look(plugin_settings(resource, 0, None), clock())
+    yield from remarks
+    if read is None:
         return
+    first = _compared(resource, state, read(), clock)
     if any(each.is_finding for each in first) and is_up:
         time.sleep(SETTLING_S)
-        again = _compared(resource, state, look, clock) or ()
+        again = _compared(resource, state, read(), clock)
         first = [each for each in again if each in first]
     yield from first
     if not first:
@@ -208,11 +209,8 @@ def _machine(
 
 
 def _compared(
-    resource: ResourceConfig, state: StateFolder, look: Inspection, clock: Callable[[], Instant]
-) -> Sequence[Remark] | None:
-    compare = look.read(plugin_settings(resource, 0, None))
-    if compare is None:
-        return None
+    resource: ResourceConfig, state: StateFolder, compare: Comparing, clock: Callable[[], Instant]
+) -> Sequence[Remark]:
     book = book_path(state.reservations, resource.name)
     entries = read_book(book) if book.exists() else ()
     return compare(entries, promises_of(Archive(state.journal(resource.name)).open_records()), clock())

@@ -134,7 +134,6 @@ class Keeper:
     task: KeeperTask
     sight: dict[str, Any] = field(default_factory=lambda: worker.sight("queued"))
     _lock: int = -1
-    _main: int = 0
     _status: int | None = None
     _was_stopped: bool = False
     _told_to_end: bool = False
@@ -241,7 +240,7 @@ class Keeper:
             started = subprocess.Popen(self.task.command, stdin=pipe, stdout=pipe, stderr=pipe, **_PROCESS, bufsize=0)
         except (OSError, subprocess.SubprocessError) as error:
             return str(error)
-        self._worker, self._main = started, started.pid
+        self._worker = started
         assert started.stdin is not None
         assert started.stdout is not None
         assert started.stderr is not None
@@ -281,7 +280,7 @@ class Keeper:
                 changed, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
                 if not changed:
                     break
-                if changed == self._main:
+                if self._worker is not None and changed == self._worker.pid:
                     self._was_stopped |= os.WIFSTOPPED(status)
                     self._status = None if os.WIFSTOPPED(status) else status
         return self._status is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import EXTRA, FREE, NEVER, SHADOW, TIME, Int64Array, plan_starts
+from ramp.queue_bound.predictor import QueuedJob
 
 Planner = Callable[[int, int, Int64Array, Int64Array, int, Int64Array, Int64Array, Int64Array, Int64Array], int]
 """`ramp.queue_bound.easy_plan.plan_starts`, or its compiled form."""
@@ -29,14 +29,6 @@ def fastest_planner() -> Planner:
     """Return `plan_starts`, compiled if a compiler is installed."""
     entry = entry_points_by_name(PLANNERS_GROUP).get("compiled")
     return plan_starts if entry is None else entry.load()
-
-
-@dataclass(frozen=True, slots=True)
-class JobShape:
-    """A job's processors and its requested run time in microseconds, at least 1."""
-
-    size: int
-    length: int
 
 
 class QueuePlan:
@@ -71,7 +63,7 @@ class QueuePlan:
         self._running = np.append(self._running, [[end, size]], axis=0)
         self._known_to = -1
 
-    def earliest(self, shape: JobShape, now: int) -> int:
+    def earliest(self, shape: QueuedJob, now: int) -> int:
         """Return when a job would start that joined the queue now, in microseconds.
 
         Args:
@@ -94,7 +86,7 @@ class QueuePlan:
         fits = (decisions[:, FREE] >= shape.size) & (in_time | (decisions[:, EXTRA] >= shape.size))
         return int(times[int(np.argmax(fits))])
 
-    def submit(self, shape: JobShape, now: int) -> int:
+    def submit(self, shape: QueuedJob, now: int) -> int:
         """Add a job to the queue; return its planned start in microseconds; arguments and errors as of `earliest`."""
         start = self.earliest(shape, now)
         self._join(shape, start)
@@ -103,7 +95,7 @@ class QueuePlan:
         self._known_to = min(start, max(int(alone), now))
         return start
 
-    def _join(self, shape: JobShape, start: int) -> None:
+    def _join(self, shape: QueuedJob, start: int) -> None:
         if self._used == self._jobs.shape[1]:
             self._jobs = np.concatenate([self._jobs, np.zeros_like(self._jobs)], axis=1)
         self._jobs[:, self._used] = shape.size, shape.length, start

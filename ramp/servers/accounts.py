@@ -271,36 +271,6 @@ def accounts_text(accounts: Mapping[str, Account]) -> str:
     return json.dumps({name: asdict(one) if isinstance(one, AccountToken) else one for name, one in accounts.items()})
 
 
-class AccountGiver:
-    """The launcher's end of the channel.
-
-    Args:
-        limit_s: timeout of an answer in seconds.
-
-    Attributes:
-        child: the server's end; the launcher closes it once the server has inherited it.
-    """
-
-    def __init__(self, limit_s: float) -> None:
-        self._own, self.child = socket.socketpair()
-        self._own.settimeout(limit_s)
-
-    def give(self, accounts: Mapping[str, Account]) -> str:
-        """Send accounts to the server and wait for its answer; return the problem, empty if none."""
-        try:
-            self._own.sendall(accounts_text(accounts).encode() + b"\n")
-            answer = b""
-            while not answer.endswith(b"\n") and (read := self._own.recv(4096)):
-                answer += read
-        except OSError as error:
-            return str(error)
-        return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
-
-    def close(self) -> None:
-        self.child.close()
-        self._own.close()
-
-
 class Registration:
     """Answers the requests of one client before its log-in (XEP-0445, XEP-0077).
 

@@ -7,6 +7,7 @@ launcher sends it accounts and tokens for registering further ones over its stan
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import ramp
 from ramp.errors import TransportError
 from ramp.runtime.joining.account_tokens import Account
-from ramp.servers.accounts import AccountGiver
+from ramp.servers.accounts import DONE, accounts_text
 from ramp.servers.certificate import ServerCertificate
 from ramp.servers.process import READY_LIMIT_S, ServerProcess
 
@@ -29,25 +30,33 @@ class EmbeddedServer(ServerProcess):
     """
 
     kind = "embedded"
-    _giver: AccountGiver | None = None
+    _channel: socket.socket
+    _channel_of_server: socket.socket
 
     def _input(self) -> int:
-        if self._giver is not None:
-            self._giver.close()
-        self._giver = AccountGiver(READY_LIMIT_S)
-        return self._giver.child.fileno()
+        self._channel, self._channel_of_server = socket.socketpair()
+        self._channel.settimeout(READY_LIMIT_S)
+        return self._channel_of_server.fileno()
 
     def _launched(self) -> None:
-        assert self._giver is not None
-        self._giver.child.close()
+        self._channel_of_server.close()
         # a problem here ends the server, and its log gives the reason
-        self._giver.give(self.accounts)
+        self._problem_with(self.accounts)
 
     def _give(self, accounts: Mapping[str, Account]) -> None:
-        assert self._giver is not None
-        problem = self._giver.give(accounts)
-        if problem:
+        if problem := self._problem_with(accounts):
             raise TransportError(f"{self.kind}: cannot create or close the accounts {', '.join(accounts)}: {problem}")
+
+    def _problem_with(self, accounts: Mapping[str, Account]) -> str:
+        """Send accounts to the server and wait for its answer; return the problem, empty if none."""
+        try:
+            self._channel.sendall(accounts_text(accounts).encode() + b"\n")
+            answer = b""
+            while not answer.endswith(b"\n") and (read := self._channel.recv(4096)):
+                answer += read
+        except OSError as error:
+            return str(error)
+        return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         command = [sys.executable, "-m", "ramp.servers.embedded_process", "--host", self.domain]

@@ -21,14 +21,7 @@ from spade.behaviour import CyclicBehaviour  # noqa: E402
 if TYPE_CHECKING:
     from ramp.xmpp.transport import MarketAgent
 
-__all__ = [
-    "Agent",
-    "Courier",
-    "CyclicBehaviour",
-    "UnmatchedMessages",
-    "behaviour",
-]
-
+__all__ = ["Agent", "Courier", "CyclicBehaviour", "UnmatchedMessages", "behaviour"]
 
 NO_CONDITIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -39,7 +32,7 @@ class Courier(CyclicBehaviour):  # type: ignore[misc]
     A subclass, which `behaviour` makes, states its performatives. Its name is the name of the behaviour.
 
     All couriers of an agent call the same `on_message`, one message at a time. If several couriers match a message, the
-    courier added first gets it. A courier without performatives gets the messages that match no other behaviour.
+    courier added first gets it.
 
     Attributes:
         performatives: accepted values of the metadata field `performative`.
@@ -76,4 +69,7 @@ def behaviour(name: str, *performatives: str, conditions: Mapping[str, str] = NO
 
 
 class UnmatchedMessages(Courier):
-    """The default behaviour, for messages that match no other behaviour of the agent."""
+    """The last behaviour of each agent, for messages that match no other."""
+
+    def match(self, message: EncodedMessage) -> bool:
+        return True

@@ -36,10 +36,6 @@ OUTBOX_MESSAGES_MAX = 2_000
 OUTBOX_BYTES_MAX = 16_000_000
 """Maximum length of all messages kept while disconnected, in characters; about 16 MB."""
 
-
-EARLY_MESSAGES_MAX = 1_000
-"""Maximum number of messages kept until the behaviours run; a server delivers stored messages at the log-in."""
-
 MAILBOX_MESSAGES_MAX = 10_000
 """Maximum number of messages waiting for one behaviour; later ones are dropped (the protocol sends them again)."""
 
@@ -85,8 +81,6 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         self.link: Link | None = None
         self._last: tuple[EncodedMessage, str] | None = None
         self._outbox: deque[str] = deque()
-        self._early: list[EncodedMessage] = []
-        self._default: Courier | None = None
         self._stopped = False
         self._quota = SenderQuota(settings.quotas)
         self._complaints = Complaints()
@@ -149,15 +143,13 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         except BaseException:
             await self.link.close()
             raise
-        if self._default is None:
-            self.add_behaviour(UnmatchedMessages())
+        self.add_behaviour(UnmatchedMessages())
         self._alive.set()
         for behaviour in self.behaviours:
             if not behaviour.is_running:
                 behaviour.start()
-        early, self._early = self._early, []
-        for message in early:
-            self.dispatch(message)
+        if self.is_connected:
+            self.client.send_presence()  # from now on the server delivers messages, also those that it has stored
 
     async def _registered(self) -> None:
         await register_account(str(self.jid), self.password, "", self.settings.servers, self.settings.ca_file)
@@ -196,7 +188,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         return self.link is not None and self.link.is_up
 
     def _came_up(self, resumed: bool, again: list[str]) -> None:
-        if not resumed:
+        if not resumed and self.is_alive():
             self.client.send_presence()
         self._outbox.extendleft(reversed(again))
         self._drop_oldest()
@@ -312,17 +304,14 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             _log.warning("%s: " + text, self.jid, *arguments)
 
     def dispatch(self, msg: EncodedMessage) -> list[asyncio.Task[None]]:
-        """Pass a message to the first courier that it matches, else to the default one.
+        """Pass a message to the first courier that it matches.
 
-        Unlike SPADE's method, this one creates no tasks, keeps no trace, passes a message to one courier only, and
-        keeps messages that arrive before the behaviours run.
+        Unlike SPADE's method, this one creates no tasks, keeps no trace, and passes a message to one courier only.
         """
         if not self.is_alive():
-            if not self._stopped and len(self._early) < EARLY_MESSAGES_MAX:
-                self._early.append(msg)
             return []
         couriers = (each for each in self.behaviours if isinstance(each, Courier))
-        courier = next((each for each in couriers if each.match(msg)), self._default)
+        courier = next((each for each in couriers if each.match(msg)), None)
         if courier is None:
             return []
         if courier.queue.qsize() < MAILBOX_MESSAGES_MAX:
@@ -338,17 +327,9 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
 
     # -- behaviours ----------------------------------------------------------------------------------------------
 
-    def add_behaviour(self, behaviour: Any, template: Any = None) -> None:
-        """Add a behaviour; a courier without performatives becomes the default one. Only couriers get messages."""
-        if isinstance(behaviour, Courier) and not behaviour.performatives:
-            self._default = behaviour
-        super().add_behaviour(behaviour, template)
-
     def remove_behaviour(self, behaviour: Any) -> None:
         """Remove a behaviour and report its error, if any; SPADE calls this when a behaviour has ended."""
         super().remove_behaviour(behaviour)
-        if behaviour is self._default:
-            self._default = None
         error = behaviour.exit_code
         if isinstance(error, Exception):
             self.on_behaviour_failed(type(behaviour).__name__, error)

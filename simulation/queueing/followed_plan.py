@@ -7,7 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from ramp.queue_bound.easy_plan import plan_starts
-from ramp.queue_bound.queue_plan import GONE, JobShape, Planner, QueuePlan
+from ramp.queue_bound.predictor import QueuedJob
+from ramp.queue_bound.queue_plan import GONE, Planner, QueuePlan
 
 
 class FollowedPlan(QueuePlan):
@@ -30,7 +31,7 @@ class FollowedPlan(QueuePlan):
         self._began: list[int] = []
         """Starts of the running jobs."""
 
-    def joined(self, key: Hashable, shape: JobShape, now: int) -> int:
+    def joined(self, key: Hashable, shape: QueuedJob, now: int) -> int:
         """Add a job with a new key to the queue; see `submit`."""
         if key in self._waiting or key in self._keys:
             raise ValueError(f"job {key!r} is already submitted")
@@ -66,7 +67,7 @@ class FollowedPlan(QueuePlan):
         self._jobs[2, self._waiting.pop(key)] = GONE
         self._known_to = -1
 
-    def _join(self, shape: JobShape, start: int) -> None:
+    def _join(self, shape: QueuedJob, start: int) -> None:
         if self._used == self._jobs.shape[1]:  # jobs that are gone make room
             waiting = self._jobs[:, list(self._waiting.values())]
             self._jobs, self._used = np.concatenate([waiting, np.zeros_like(self._jobs)], axis=1), waiting.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
@@ -266,15 +266,7 @@ def _check_cores(run: Runner, queue: str, settings: PluginSettings) -> None:
         )
 
 
-def read(settings: PluginSettings) -> Comparing:
+def inspect(settings: PluginSettings, now: Instant) -> tuple[Sequence[Remark], Callable[[], Comparing]]:
     """See `ramp.batch.inspecting.Inspection`; also checks queue, parallel environment and limits."""
-    return reading(settings.resource, _opened(settings))
-
-
-def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`."""
-    return conditions(settings.resource, _opened(settings), now)
-
-
-def _opened(settings: PluginSettings) -> GridEngine:
-    return open_system(settings, read_options(settings.options, GridEngineOptions, within=settings.resource))
+    system = open_system(settings, read_options(settings.options, GridEngineOptions, within=settings.resource))
+    return conditions(settings.resource, system, now), partial(reading, settings.resource, system)

@@ -99,11 +99,6 @@ def reserving(
     return ("qrsub", *begin, "-e", moment(end), "-pe", environment, str(slots), "-q", ",".join(instances))
 
 
-def userset_text(name: str, users: Sequence[str]) -> str:
-    """Write a userset as in access_list(5)."""
-    return f"name    {name}\ntype    ACL\nfshare  0\noticket 0\nentries {','.join(users) or 'NONE'}\n"
-
-
 def moment(instant: Instant) -> str:
     """Return a time as Grid Engine's commands take it."""
     return f"{to_datetime(instant):%Y%m%d%H%M.%S}"

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import logging
 import pwd
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from ramp.batch.commands import Completed, Runner, ask
@@ -151,7 +149,7 @@ class GridEngine(BatchSystem):
             listed = [each for each in self._listed() if each.name == reservation.name]
             for each in listed:
                 if force or "d" not in each.state:
-                    self._delete(each.number, force)
+                    self._delete("qrdel", *(("-f",) if force else ()), str(each.number))
             ends = time.monotonic() + GONE_S
             while listed and time.monotonic() < ends:
                 listed = [each for each in self._listed() if each.name == reservation.name]
@@ -162,8 +160,8 @@ class GridEngine(BatchSystem):
                 return
         raise BatchSystemError(f"advance reservation {reservation.name} is still there after qrdel -f")
 
-    def _delete(self, number: int, force: bool) -> None:
-        argv = ("qrdel", *(("-f",) if force else ()), str(number))
+    def _delete(self, *argv: str) -> None:
+        """Run a command that deletes something; what is gone is no error."""
         done = self.run(argv, "", questions.ORDER_S)
         said = done.stdout + done.stderr
         if done.code != 0 and "does not exist" not in said:
@@ -187,13 +185,10 @@ class GridEngine(BatchSystem):
             pwd.getpwnam(user)
         except (KeyError, ValueError) as error:
             raise SystemRefused(f"no account {user!r:.60} on this computer") from error
-        text = questions.userset_text(name, (user,))
-        with tempfile.TemporaryDirectory(prefix="ramp-userset-") as folder:
-            path = Path(folder) / "userset"
-            path.write_text(text, encoding="ascii")
-            done = self._configure("-Au", str(path))
-            if "already exists" in done.stdout + done.stderr:
-                done = self._configure("-Mu", str(path))
+        text = f"name    {name}\ntype    ACL\nfshare  0\noticket 0\nentries {user}\n"  # access_list(5)
+        done = self.run(("qconf", "-Au", "/dev/stdin"), text, questions.ORDER_S)
+        if "already exists" in done.stdout + done.stderr:
+            done = self.run(("qconf", "-Mu", "/dev/stdin"), text, questions.ORDER_S)
         said = one_line(done.stderr or done.stdout)
         if done.code != 0 or ("added" not in said and "modified" not in said):
             if "denied" in said or "must be" in said:
@@ -201,13 +196,7 @@ class GridEngine(BatchSystem):
             raise CommandFailed(done.argv, done.code, said)
 
     def _remove_userset(self, name: str) -> None:
-        done = self._configure("-dul", name)
-        said = done.stdout + done.stderr
-        if done.code != 0 and "does not exist" not in said:
-            raise CommandFailed(done.argv, done.code, one_line(said))
-
-    def _configure(self, verb: str, argument: str) -> Completed:
-        return self.run(("qconf", verb, argument), "", questions.ORDER_S)
+        self._delete("qconf", "-dul", name)
 
     def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> None:
         """Remove our usersets without a reservation, which a crash may leave.
@@ -236,7 +225,7 @@ class GridEngine(BatchSystem):
                 doubles.add(each.number)
         for number in sorted(doubles):
             _log.warning("deleting advance reservation %d: an older one of RAMP has the same name", number)
-            self._delete(number, force=False)
+            self._delete("qrdel", str(number))
         numbers = [each.number for each in listed if each.number not in doubles]
         return ask(questions.full_reservations(numbers), self.run) if numbers else ()
 

@@ -91,19 +91,14 @@ class Choice:
 ALL: Final = Choice()
 
 
-def nodes_question(partition: str, choice: Choice = ALL) -> Question[NodeList]:
-    """Ask for the nodes of a partition that are for sale, a line each."""
-    argv = ("sinfo", "-N", "-h", "-p", partition, "-o", _NODE_FIELDS)
-    return Question(argv, lambda text: parse_nodes(text, choice))
-
-
 def listed_nodes(partition: str, choice: Choice, run: Runner) -> NodeList:
     """Return the nodes of a partition that are for sale.
 
     Raises:
         BatchSystemError: they cannot be read, or the list is empty, as it may be without the controller.
     """
-    listed = ask(nodes_question(partition, choice), run)
+    argv = ("sinfo", "-N", "-h", "-p", partition, "-o", _NODE_FIELDS)
+    listed = ask(Question(argv, lambda text: parse_nodes(text, choice)), run)
     if not listed.nodes:
         chosen = "" if choice == ALL else " for sale; see the options nodes, features and gpus"
         raise BatchSystemError(f"sinfo shows no nodes of partition {partition!r}{chosen}")
@@ -111,7 +106,7 @@ def listed_nodes(partition: str, choice: Choice, run: Runner) -> NodeList:
 
 
 def parse_nodes(text: str, choice: Choice = ALL) -> NodeList:
-    """Read the lines of `nodes_question`.
+    """Read the lines of `listed_nodes`.
 
     Raises:
         ValueError: if a line is invalid, a node is repeated, or cores have different numbers of threads.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
@@ -187,13 +187,8 @@ def runner_of(options: ClusterOptions) -> CommandRunner:
     return CommandRunner({CONF_VARIABLE: conf} if conf else {}, options.command_limit_s)
 
 
-def read(settings: PluginSettings) -> Comparing:
+def inspect(settings: PluginSettings, now: Instant) -> tuple[Sequence[Remark], Callable[[], Comparing]]:
     """See `ramp.batch.inspecting.Inspection`."""
     options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    return reading(settings.resource, open_system(settings, options))
-
-
-def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`."""
-    options = read_options(settings.options, SlurmOptions, within=settings.resource)
-    return conditions(settings.resource, options.wrapper, options.partition, runner_of(options), now)
+    found = conditions(settings.resource, options.wrapper, options.partition, runner_of(options), now)
+    return found, lambda: reading(settings.resource, open_system(settings, options))

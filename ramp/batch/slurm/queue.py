@@ -70,13 +70,8 @@ class QueuedJob:
     held: bool
 
 
-def queue_question() -> Question[tuple[QueuedJob, ...]]:
-    """Ask for all jobs that run or wait, with elements of arrays listed singly."""
-    return Question(("squeue", "-a", "-r", "-h", "-t", _STATES, "-o", _FIELDS), parse_queue)
-
-
 def parse_queue(text: str) -> tuple[QueuedJob, ...]:
-    """Read the lines of `queue_question`; `ValueError` at an invalid line."""
+    """Read the lines of `QUEUE`; `ValueError` at an invalid line."""
     return tuple(_queued(line) for line in text.splitlines() if line.strip())
 
 
@@ -108,14 +103,8 @@ def _count(text: str) -> int:
     return int(text[:-1]) * 1024 if text.endswith("K") else int(text)
 
 
-def memory_question() -> Question[dict[str, int]]:
-    """Ask for the memory of all jobs that have cores, in MB by job."""
-    fields = "JobArrayID:64,tres-alloc:256"
-    return Question(("squeue", "-a", "-r", "-h", "-t", _HAVING, "-O", fields), parse_memories)
-
-
 def parse_memories(text: str) -> dict[str, int]:
-    """Read the lines of `memory_question`; `ValueError` at an invalid line."""
+    """Read the lines of `MEMORY`; `ValueError` at an invalid line."""
     found = {}
     for line in text.splitlines():
         job_id, allotted = line.split()
@@ -123,11 +112,6 @@ def parse_memories(text: str) -> dict[str, int]:
         if match is not None:
             found[job_id] = ceil(Decimal(match[1]) * _MEGABYTES[match[2]])
     return found
-
-
-def details_question() -> Question[dict[str, list[tuple[str, str]]]]:
-    """Ask which CPUs of which nodes each job has."""
-    return Question(("scontrol", "-o", "-d", "show", "job"), parse_details)
 
 
 def parse_details(text: str) -> dict[str, list[tuple[str, str]]]:
@@ -143,6 +127,18 @@ def parse_details(text: str) -> dict[str, list[tuple[str, str]]]:
             job_id = f"{job[2]}_{job[3]}" if job[2] else job[1]
             found[job_id] = [] if job_id in found else _CPUS.findall(line)
     return found
+
+
+QUEUE: Final = Question(("squeue", "-a", "-r", "-h", "-t", _STATES, "-o", _FIELDS), parse_queue)
+"""All jobs that run or wait, with elements of arrays listed singly."""
+
+DETAILS: Final = Question(("scontrol", "-o", "-d", "show", "job"), parse_details)
+"""Which CPUs of which nodes each job has."""
+
+MEMORY: Final = Question(
+    ("squeue", "-a", "-r", "-h", "-t", _HAVING, "-O", "JobArrayID:64,tres-alloc:256"), parse_memories
+)
+"""The memory of all jobs that have cores, in MB by job."""
 
 
 def cores_unclear(jobs: Sequence[QueuedJob], cores: Mapping[str, int], threads: int) -> bool:

@@ -103,11 +103,11 @@ class SlurmSystem(BatchSystem):
         listed = self.nodes()
         cores = {node.name: node.cores for node in listed.nodes}
         limits = self._limits(listed.threads)
-        jobs = ask(queue.queue_question(), self.run)
+        jobs = ask(queue.QUEUE, self.run)
         unclear = queue.cores_unclear(jobs, cores, listed.threads)
-        details = ask(queue.details_question(), self.run) if unclear else {}
+        details = ask(queue.DETAILS, self.run) if unclear else {}
         found = ask(reservations.list_question(cores), self.run)
-        memories = ask(queue.memory_question(), self.run) if self._memory_counts() else {}
+        memories = ask(queue.MEMORY, self.run) if self._memory_counts() else {}
         running = queue.running_jobs(jobs, listed.nodes, details, listed.threads, memories)
         waiting = queue.waiting_jobs(jobs, self.partition, listed.threads)
         return SystemSnapshot(now, listed.nodes, running, waiting, found, limits)

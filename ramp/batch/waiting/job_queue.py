@@ -116,16 +116,6 @@ class JobQueue(Protocol):
         """Cancel a job, waiting or running; one that is gone is no error."""
         ...
 
-    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...] | None:
-        """Return all jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
-
-        None, as by default, for a queue within its agent, which nobody inspects.
-
-        Args:
-            prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).
-        """
-        return None
-
 
 RunnerOf = Callable[[str], Runner]
 """Returns the runner for a local account; the empty name is the agent's own."""
@@ -226,6 +216,14 @@ class CommandQueue(JobQueue, ABC):
     @abstractmethod
     def _submission(self, wanted: WantedJob) -> tuple[str, ...]:
         """Return the command that submits a held job; its script is the input."""
+
+    @abstractmethod
+    def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
+        """Return all jobs whose names begin with a prefix, with their names; those that ended long ago may be missing.
+
+        Args:
+            prefix: of a resource's names (`ramp.batch.reconciling.own_prefix`).
+        """
 
     def look(self, now: Instant) -> SystemSnapshot:
         return self._system.snapshot(now)

@@ -14,7 +14,7 @@ from typing import Final
 from ramp.batch.system import FOREVER, RunningJob, SystemSnapshot, WaitingJob
 from ramp.model.instant import Duration, Instant
 from ramp.queue_bound.predictor import Predictor, QueuedJob
-from ramp.queue_bound.queue_plan import JobShape, QueuePlan, fastest_planner
+from ramp.queue_bound.queue_plan import QueuePlan, fastest_planner
 from ramp.runtime.storage_errors import storing
 
 WAITS_KEPT: Final = 5_000
@@ -40,7 +40,7 @@ class QueueLearning:
         self._path = path
         self._planner = fastest_planner()
         # compiles the planner now, instead of during the first quote
-        QueuePlan(1, self._planner).earliest(JobShape(1, 1), 0)
+        QueuePlan(1, self._planner).earliest(QueuedJob("", 1, 1), 0)
         self._plan: QueuePlan | None = None
         self._waiting: dict[str, tuple[QueuedJob, Instant, int | None]] = {}
         """Jobs that were seen to wait, with when they were seen first, and the bound of their wait then."""
@@ -59,7 +59,7 @@ class QueueLearning:
         planned = {}
         waiting = [job for job in picture.waiting if not job.held and not job.reservation]
         for waits in waiting:
-            shape = JobShape(min(max(waits.cores, 1), capacity), max(waits.time_limit or FOREVER, 1))
+            shape = QueuedJob("", min(max(waits.cores, 1), capacity), max(waits.time_limit or FOREVER, 1))
             planned[waits.job_id] = plan.submit(shape, now) - now
         self._learn(picture, waiting, planned, now)
 
@@ -75,7 +75,7 @@ class QueueLearning:
         """
         plan = self._plan
         assert plan is not None, "the queue is looked at first"
-        shape = JobShape(min(cores, plan.capacity), max(length, 1))
+        shape = QueuedJob("", min(cores, plan.capacity), max(length, 1))
         begin = max(begin, now)
         wait = max(plan.earliest(shape, now) - begin, 0)
         return self._predictor.chance(QueuedJob("", cores, length, wait), max(latest - begin, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,7 +11,7 @@ from ramp.batch.book import Entry
 from ramp.batch.inspecting import Comparing, Promise, Remark, of_book
 from ramp.batch.machine import SNAPSHOT_AGE_S
 from ramp.batch.reconciling import own_prefix
-from ramp.batch.waiting.job_queue import JobQueue, OwnJob, Standing
+from ramp.batch.waiting.job_queue import CommandQueue, JobQueue, OwnJob, Standing
 from ramp.batch.waiting.learning import QueueLearning
 from ramp.batch.waiting.machine import KEEPING, QueueBoundMachine
 from ramp.entry_points import entry_points_by_name
@@ -114,19 +114,19 @@ def _script(path: str, resource: str) -> str:
 # -- `ramp doctor`: do queue, book and journal know the same jobs? ---------------------------------------------------
 
 
-def read(settings: PluginSettings) -> Comparing | None:
-    """See `ramp.batch.inspecting.Inspection`; None for a queue within its agent, such as a simulated one."""
-    queue = open_queue(settings, read_options(settings.options, QueueBoundOptions, within=settings.resource))
-    there, resource, name = queue.own(own_prefix(settings.resource)), settings.resource, queue.name
-    if there is None:
-        return None
-    return lambda entries, promises, now: disagreements(resource, entries, promises, there, name, now)
+def inspect(settings: PluginSettings, _: Instant) -> tuple[Sequence[Remark], Callable[[], Comparing] | None]:
+    """See `ramp.batch.inspecting.Inspection`; a queue within its agent, such as a simulated one, has no system."""
+    resource = settings.resource
+    queue = open_queue(settings, read_options(settings.options, QueueBoundOptions, within=resource))
 
+    if not isinstance(queue, CommandQueue):
+        return (), None
 
-def remarks(settings: PluginSettings, now: Instant) -> Sequence[Remark]:
-    """See `ramp.batch.inspecting.Inspection`; `read` raises whatever is wrong."""
-    del settings, now
-    return ()
+    def read() -> Comparing:
+        there = queue.own(own_prefix(resource))
+        return lambda entries, promises, now: disagreements(resource, entries, promises, there, queue.name, now)
+
+    return (), read
 
 
 def disagreements(

@@ -46,7 +46,6 @@ def sizes(market: OneProcess) -> dict[str, int]:
             found[f"{name}.conversations.{number}"] = len(group)
         found[f"{name}.outgoing"] = len(agent._outgoing)
         found[f"{name}.answers"] = len(agent.host._answers)
-        found[f"{name}.early"] = len(agent._early)
         journal = agent.host.ports.journal
         found[f"{name}.journal"] = len(journal.records()) if journal is not None else 0
     ledger = market.agents["bank"].host.ports.ledger

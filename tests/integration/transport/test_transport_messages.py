@@ -145,7 +145,7 @@ async def test_stanzas_that_the_server_does_not_serve_leave_the_session_alive(cr
         pass
 
 
-async def test_messages_before_the_set_up_is_done_are_kept(server, crowd, settings):
+async def test_messages_before_the_set_up_is_done_come_after_it(server, crowd, settings):
     class Slow(Party):
         async def setup(self):
             ready.set()
@@ -160,10 +160,8 @@ async def test_messages_before_the_set_up_is_done_are_kept(server, crowd, settin
         await ready.wait()
         for number in range(20):
             await one.send(EncodedMessage(str(slow.jid), f"m{number}", {"performative": "inform"}, ""))
-        # what arrives meanwhile is in the agent, not on the line: its own answer comes back over the same stream
         await slow.send(EncodedMessage(str(one.jid), "flush", {"performative": "inform"}, ""))
         await one.next()
-        await soon(lambda: len(slow._early) >= 20)
         go.set()
         await starting
         assert [(await slow.next())[3] for _ in range(20)] == [f"m{number}" for number in range(20)]

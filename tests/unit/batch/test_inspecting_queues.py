@@ -127,7 +127,7 @@ def test_a_simulated_queue_has_nothing_to_compare(tmp_path: Path) -> None:
     look = inspection("queue-bound")
     assert look is not None
     settings = PluginSettings("queue1", 64, 8, NOW, {"system": "simulated"}, tmp_path)
-    assert look.read(settings) is None
+    assert look(settings, NOW) == ((), None)
 
 
 class Commands:

@@ -7,7 +7,8 @@ import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.queue_bound.easy_plan import BLOCK, NEVER, plan_starts
-from ramp.queue_bound.queue_plan import JobShape, Planner, QueuePlan
+from ramp.queue_bound.predictor import QueuedJob
+from ramp.queue_bound.queue_plan import Planner, QueuePlan
 from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
 from simulation.queueing.followed_plan import FollowedPlan
 from simulation.schedulers.compiled.easy import easy
@@ -22,9 +23,9 @@ class Reference:
 
     def __init__(self) -> None:
         self.running: dict[int, tuple[int, int]] = {}
-        self.waiting: dict[int, JobShape] = {}
+        self.waiting: dict[int, QueuedJob] = {}
 
-    def starts(self, now: int, *more: JobShape) -> list[int]:
+    def starts(self, now: int, *more: QueuedJob) -> list[int]:
         """Starts of the waiting jobs and of some that join the queue behind them."""
         sizes = [size for size, _ in self.running.values()]
         lengths = [end - now for _, end in self.running.values()]
@@ -59,7 +60,7 @@ def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
             plan.withdrawn(key)
             del reference.waiting[key]
         if draw.random() < 0.75:
-            shape = JobShape(draw.randint(1, CAPACITY), draw.randint(1, 20))
+            shape = QueuedJob("", draw.randint(1, CAPACITY), draw.randint(1, 20))
             expected = reference.starts(now, shape)[-1]
             assert plan.earliest(shape, now) == expected
             assert plan.joined(number, shape, now) == expected
@@ -72,7 +73,7 @@ def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
                 # as a real clock would have it, an end comes at or before the time asked for
                 true_end[key] = now + (shape.length if draw.random() < 0.3 else draw.randint(1, shape.length))
                 plan.started(key, now)
-        other = JobShape(draw.randint(1, CAPACITY), draw.randint(1, 20))
+        other = QueuedJob("", draw.randint(1, CAPACITY), draw.randint(1, 20))
         # from here on nothing happens in this instant: the ends of the next one come first
         if not any(end == now for end in true_end.values()):
             assert plan.earliest(other, now) == reference.starts(now, other)[-1]
@@ -80,13 +81,13 @@ def test_a_kept_plan_is_the_plan_made_anew(planner: Planner, seed: int) -> None:
 
 def test_who_runs_on_is_given_twice_the_time() -> None:
     plan = FollowedPlan(4)
-    plan.joined("a", JobShape(4, 10), 0)
+    plan.joined("a", QueuedJob("", 4, 10), 0)
     plan.started("a", 0)
-    assert plan.earliest(JobShape(1, 1), 9) == 10
-    assert plan.earliest(JobShape(1, 1), 10) == 20
-    assert plan.earliest(JobShape(1, 1), 75) == 80
+    assert plan.earliest(QueuedJob("", 1, 1), 9) == 10
+    assert plan.earliest(QueuedJob("", 1, 1), 10) == 20
+    assert plan.earliest(QueuedJob("", 1, 1), 75) == 80
     plan.runs(1, 78)
-    assert plan.earliest(JobShape(4, 1), 79) == 80
+    assert plan.earliest(QueuedJob("", 4, 1), 79) == 80
 
 
 def test_a_queue_that_was_there_before() -> None:
@@ -94,23 +95,23 @@ def test_a_queue_that_was_there_before() -> None:
     plan = QueuePlan(4)
     plan.runs(3, 100)
     plan.runs(3, 50)
-    assert plan.earliest(JobShape(1, 1), 10) == 50
-    assert plan.earliest(JobShape(4, 1), 10) == 100
+    assert plan.earliest(QueuedJob("", 1, 1), 10) == 50
+    assert plan.earliest(QueuedJob("", 4, 1), 10) == 100
     plan.runs(1, 120)
-    assert plan.earliest(JobShape(4, 1), 60) == 120
+    assert plan.earliest(QueuedJob("", 4, 1), 60) == 120
 
 
-@pytest.mark.parametrize("shape", [JobShape(0, 1), JobShape(5, 1), JobShape(1, 0)])
-def test_what_is_no_job_for_the_machine(shape: JobShape) -> None:
+@pytest.mark.parametrize("shape", [QueuedJob("", 0, 1), QueuedJob("", 5, 1), QueuedJob("", 1, 0)])
+def test_what_is_no_job_for_the_machine(shape: QueuedJob) -> None:
     with pytest.raises(ValueError, match="size must be 1 to 4 processors"):
         QueuePlan(4).submit(shape, 0)
 
 
 def test_a_job_comes_once() -> None:
     plan = FollowedPlan(4)
-    plan.joined("a", JobShape(1, 1), 0)
+    plan.joined("a", QueuedJob("", 1, 1), 0)
     with pytest.raises(ValueError, match="is already submitted"):
-        plan.joined("a", JobShape(1, 1), 0)
+        plan.joined("a", QueuedJob("", 1, 1), 0)
 
 
 def test_a_machine_has_a_processor() -> None:
@@ -121,14 +122,14 @@ def test_a_machine_has_a_processor() -> None:
 def test_who_ended_as_planned_is_gone_all_the_same() -> None:
     """What was planned up to the start of c tells nothing of the time in which a and c have ended."""
     plan = FollowedPlan(4)
-    assert plan.joined("a", JobShape(3, 10), 0) == 0
+    assert plan.joined("a", QueuedJob("", 3, 10), 0) == 0
     plan.started("a", 0)
-    assert plan.joined("b", JobShape(2, 10), 0) == 10
-    assert plan.joined("c", JobShape(1, 10), 0) == 0
+    assert plan.joined("b", QueuedJob("", 2, 10), 0) == 10
+    assert plan.joined("c", QueuedJob("", 1, 10), 0) == 0
     plan.started("c", 0)
     plan.ended("a", 10)
     plan.ended("c", 10)
-    assert plan.joined("d", JobShape(4, 1), 10) == 20
+    assert plan.joined("d", QueuedJob("", 4, 1), 10) == 20
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -139,7 +140,7 @@ def test_a_queue_of_several_blocks(seed: int) -> None:
     reference.running = {key: (5, end) for key, end in enumerate(ends)}
     jobs = 4 * BLOCK - 5
     for key in range(100, 100 + jobs):
-        reference.waiting[key] = JobShape(draw.choice([1, 2, 3, 8, CAPACITY]), draw.randint(1, 40))
+        reference.waiting[key] = QueuedJob("", draw.choice([1, 2, 3, 8, CAPACITY]), draw.randint(1, 40))
     size, length = (
         np.array([getattr(shape, field) for shape in reference.waiting.values()]) for field in ("size", "length")
     )
