@@ -75,7 +75,7 @@ class SizeCard:
             complain(self._visit, "no change: enter another number of cores or another end")
             return
         with complaining(self._visit):
-            told = await self._visit.market().resize(
+            (told,) = await self._visit.market().resize(
                 self._bought.agreement_id,
                 cores=None if cores == self._bought.cores else cores,
                 until=until,
@@ -108,7 +108,7 @@ class SizeCard:
 
     async def _change(self, told: Resized) -> None:
         try:
-            done = await self._visit.market().resize(
+            (done,) = await self._visit.market().resize(
                 self._bought.agreement_id, cores=told.cores, until=told.end, max_cost=told.charge or None
             )
         except RampError as error:
