@@ -92,7 +92,7 @@ class AsyncMarket(AsyncRequests):
         price: Price | None = None,
         max_cost: Credits | None = None,
     ) -> tuple[Resized, ...]:
-        """Resize a bought slot, or add to several at once; returns when the bank has posted the change or it has failed.
+        """Resize a bought slot, or add to several at once; returns when the bank has posted it, or it has failed.
 
         Additions to several slots are paid by one order: all or none. The seller sets the price of an addition; see it
         first with `quote_only`.

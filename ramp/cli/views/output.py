@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -173,13 +173,13 @@ def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], 
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal that the program waits; does nothing elsewhere."""
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that the program waits, and for what; yields a function that changes the text."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
-    with console(error=True).status(what):
-        yield
+    with console(error=True).status(what) as shown:
+        yield shown.update
 
 
 def moment_text(moment: Instant) -> str:
