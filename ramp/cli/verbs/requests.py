@@ -7,9 +7,8 @@ from typing import Final
 
 import click
 
-from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
+from ramp.cli.options import WholeNumber, complete_ids, credits_type, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.output import (
