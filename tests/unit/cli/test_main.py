@@ -16,8 +16,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from ramp.cli import options
 from ramp.cli import main as command
+from ramp.cli import options
 from ramp.cli.main import VERBS, cli, main
 from ramp.client import access
 from ramp.client.market import Market
