@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from ramp.cli.views.visible import visible_output
+from ramp.cli.views.output import visible_output
 from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError, RampError
 

@@ -1,22 +1,29 @@
-"""Options that many verbs share, so that they are named and explained alike."""
+"""Options that many verbs share, so that they are named and explained alike, and how a shell completes their values."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from ramp.cli.completing import complete_agents
 from ramp.cli.views.output import JSON
 from ramp.client.times import duration_of, moment_of
+from ramp.errors import RampError
 from ramp.model.instant import Instant, local_iso
 from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.runtime.state_folder import STATE_VARIABLE, StateFolder, state_folder
+
+if TYPE_CHECKING:
+    from ramp.client.market import Market
+    from ramp.control.events import RequestStanding
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -24,6 +31,83 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def _state_folder(_: click.Context, __: click.Parameter, path: Path | None) -> StateFolder:
     return state_folder(path)
+
+
+COMPLETION_LIMIT_S: Final = 1.0
+"""How long a shell waits for a market, in seconds."""
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Found = Iterable[tuple[str, str]]
+"""Values, each with a word about it."""
+
+
+def complete_agents(role: str = "") -> Complete:
+    """Complete the local names of the agents of a role, or of all."""
+
+    def found(ctx: click.Context) -> Found:
+        from ramp.client.access import running
+
+        return [(each.name, each.role) for each in running(_state(ctx)).agents if role in ("", each.role)]
+
+    return _completing(found)
+
+
+def complete_ids(*kinds: str) -> Complete:
+    """Complete ids of the user's own: `request`, `agreement`, `reservation`, `job`."""
+
+    def found(ctx: click.Context) -> Found:
+        from ramp.client.access import find_market
+        from ramp.client.market import Market
+
+        market = Market(find_market(_state(ctx), ctx.params.get("user")))
+        return [each for kind in kinds for each in _IDS[kind](market)]
+
+    return _completing(found)
+
+
+def _status(standing: RequestStanding) -> str:
+    return standing.stage if standing.outcome is None else standing.outcome.status
+
+
+_IDS: Final[Mapping[str, Callable[[Market], Found]]] = {
+    "request": lambda market: [(each.request_id, _status(each)) for each in market.requests()],
+    "agreement": lambda market: [(each.agreement_id, each.state) for each in market.reservations()],
+    "reservation": lambda market: [(each.reservation_id, each.state) for each in market.reservations()],
+    "job": lambda market: [(each.job_id, each.state) for each in market.jobs()],
+}
+
+
+def _state(ctx: click.Context) -> StateFolder:
+    given = ctx.params.get("state")
+    return given if isinstance(given, StateFolder) else state_folder(None)
+
+
+def _completing(found: Callable[[click.Context], Found]) -> Complete:
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from ramp.client.identifiers import random_part
+
+        items: list[CompletionItem] = []
+        for value, about in within(COMPLETION_LIMIT_S, lambda: list(found(ctx))) or ():
+            begins = next((each for each in (value, random_part(value)) if each.startswith(incomplete)), None)
+            if begins is not None:
+                items.append(CompletionItem(begins, help=about))
+        return items
+
+    return complete
+
+
+def within(limit_s: float, ask: Callable[[], T]) -> T | None:
+    """Return what a market answers; None if that fails or takes longer than a limit in seconds."""
+    found: list[T] = []
+
+    def run() -> None:
+        with contextlib.suppress(RampError, OSError):
+            found.append(ask())
+
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(limit_s)
+    return found[0] if found else None
 
 
 def _take_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:

@@ -85,57 +85,34 @@ class AsyncMarket(AsyncRequests):
     async def resize(
         self,
         any_id: str,
-        *,
-        cores: Count | None = None,
-        until: str | datetime | None = None,
-        quote_only: bool = False,
-        price: Price | None = None,
-        max_cost: Credits | None = None,
-    ) -> Resized:
-        """Resize a bought slot; returns when the bank has posted the change, or it has failed.
-
-        The seller sets the price of an addition; see it first with `quote_only`.
-
-        Args:
-            any_id: id of a reservation or agreement; it may be cut short as long as it is unique.
-            cores: new number of cores (default: unchanged).
-            until: new end (default: unchanged).
-            quote_only: only preview the refund or cost.
-            price: maximum price of the addition in credits per core hour; by default the limit of the request.
-            max_cost: maximum total cost of the addition in credits; by default only `price` limits it.
-
-        Raises:
-            ConfigurationError: if the id does not mean exactly one slot, or `until` is invalid.
-        """
-        (resized,) = await self.resize_together(
-            (any_id,), cores=cores, until=until, quote_only=quote_only, price=price, max_cost=max_cost
-        )
-        return resized
-
-    async def resize_together(
-        self,
-        any_ids: Sequence[str],
-        *,
+        *others: str,
         cores: Count | None = None,
         until: str | datetime | None = None,
         quote_only: bool = False,
         price: Price | None = None,
         max_cost: Credits | None = None,
     ) -> tuple[Resized, ...]:
-        """Add to several bought slots at once, paid by one order: all or none; see `resize`.
+        """Resize a bought slot, or add to several at once; returns when the bank has posted it, or it has failed.
+
+        Additions to several slots are paid by one order: all or none. The seller sets the price of an addition; see it
+        first with `quote_only`.
 
         Args:
-            any_ids: ids of reservations or agreements; they may be cut short as long as they are unique.
+            any_id: id of a reservation or agreement; it may be cut short as long as it is unique.
+            *others: ids of further ones.
             cores: new number of cores of each (default: unchanged).
             until: new end of each (default: unchanged).
-            quote_only: only preview the cost.
-            price: see `resize`.
-            max_cost: maximum total cost in credits.
+            quote_only: only preview the refund or cost.
+            price: maximum price of the addition in credits per core hour; by default the limit of the request.
+            max_cost: maximum total cost of all additions in credits; by default only `price` limits it.
+
+        Raises:
+            ConfigurationError: if an id does not mean exactly one slot, or `until` is invalid.
         """
         end = None if until is None else read_argument("until", moment_of, until, self.access.now())
         limit = None if max_cost is None else read_argument("max_cost", credits_of, max_cost)
         wish = AgreementResized("", cores, end, quote_only, price, limit)
-        return await self.ask(dialogues.resize_together(any_ids, wish))
+        return await self.ask(dialogues.resize((any_id, *others), wish))
 
     async def balance(self) -> Account:
         """Return the balance of the account, as the bank states it."""

@@ -171,7 +171,7 @@ def _cancel_all(entries: Sequence[events.AgreementStanding], reason: str) -> Dia
     return tuple(found)
 
 
-def resize_together(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[tuple[Resized, ...]]:
+def resize(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[tuple[Resized, ...]]:
     """Resize the slots that several ids mean: all or none; more than one only to add."""
     if wish.cores is None and wish.until is None:
         raise ConfigurationError(f"{any_ids[0]}: no new size: give a number of cores, an end, or both")

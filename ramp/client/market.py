@@ -198,7 +198,6 @@ class Market(MarketUser):
     requests = _blocking(AsyncMarket.requests)
     cancel = _blocking(AsyncMarket.cancel)
     resize = _blocking(AsyncMarket.resize)
-    resize_together = _blocking(AsyncMarket.resize_together)
     balance = _blocking(AsyncMarket.balance)
     statement = _blocking(AsyncMarket.statement)
 

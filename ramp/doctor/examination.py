@@ -148,9 +148,8 @@ def _shown(
         return
     before = {each.name: _paid(state, each.name) for each in config.resources}
     asked = [Resource(each.name, f"{each.name}@{config.domain}") for each in config.resources]
-    shown = {each.name: each.machine for each in Market(find_market(state, None)).machines(asked)}
-    for resource in config.resources:
-        seen = shown[resource.name]
+    shown = [each.machine for each in Market(find_market(state, None)).machines(asked)]
+    for resource, seen in zip(config.resources, shown, strict=True):
         if inspection(resource.plugin) is not None:
             yield _picture(resource.name, seen)
         elif seen is not None:  # a slot sold or given back meanwhile is on one side only

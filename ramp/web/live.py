@@ -24,7 +24,7 @@ from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import to_datetime
-from ramp.protocol.outcome import QUOTED, ChangeOutcome, RequestOutcome
+from ramp.protocol.outcome import QUOTED, RequestOutcome
 from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RequestEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
@@ -35,43 +35,8 @@ from ramp.web.sale_history import SaleHistory, sales_of
 Changes = nicegui.Event[str]
 """Emitted with the id of a changed request, or an empty string for other changes."""
 
-SLOTS_MAX: Final = 200
-"""Reservations with a change of size in memory; the user's agent has all."""
-
 STORIES_MAX: Final = 60
 """Requests in memory; earlier ones are fetched when a page needs them."""
-
-
-class ContractChanges:
-    """The latest change of each contract: agreed and not yet in effect, or ended."""
-
-    def __init__(self) -> None:
-        self._latest: OrderedDict[str, ContractChange | ChangeOutcome] = OrderedDict()
-
-    def take(self, event: Event) -> bool:
-        """Apply an event; return whether it is about a contract. A quotation changes none."""
-        latest: ContractChange | ChangeOutcome
-        match event:
-            case ChangeAdvanced(amendment):
-                latest = amendment
-            case ChangeEnded(outcome) if outcome.code != QUOTED:
-                latest = outcome
-            case _:
-                return False
-        self._latest[latest.agreement_id] = latest
-        self._latest.move_to_end(latest.agreement_id)
-        if len(self._latest) > SLOTS_MAX:
-            self._latest.popitem(last=False)
-        return True
-
-    def forget_agreed(self) -> None:
-        """Forget the agreed changes, whose ends may have been missed."""
-        for agreement_id, latest in list(self._latest.items()):
-            if not isinstance(latest, ChangeOutcome):
-                del self._latest[agreement_id]
-
-    def latest(self, agreement_id: str) -> ContractChange | ChangeOutcome | None:
-        return self._latest.get(agreement_id)
 
 
 class UserFeed(EveryUser):
@@ -79,8 +44,8 @@ class UserFeed(EveryUser):
 
     Attributes:
         changed: after every change.
-        changes: of the sizes of this user's slots.
-        ended: when money may have moved: at the end of a request or a cancellation, or at a new connection.
+        agreed: with each change of a slot's size that its seller has agreed to.
+        ended: when money may have moved: at the end of a request or of a change, or at a new connection.
     """
 
     def __init__(self, user: str, find: FindMarket) -> None:
@@ -89,7 +54,7 @@ class UserFeed(EveryUser):
         self._user = user
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
         self._clock = SystemClock()
-        self.changes = ContractChanges()
+        self.agreed = nicegui.Event[ContractChange]()
         self.ended = Changes()
         self.keep([user])
 
@@ -143,7 +108,6 @@ class UserFeed(EveryUser):
     # -- following -----------------------------------------------------------------------------------------------
 
     async def catch_up(self, market: AsyncMarket) -> None:
-        self.changes.forget_agreed()
         for standing in (await market.requests())[-STORIES_MAX:]:
             story = self._made(standing.request_id)
             with suppress(RampError):  # a request that cannot be read hides no others
@@ -159,12 +123,16 @@ class UserFeed(EveryUser):
         story.end(whole)
 
     def take(self, user: str, event: Event) -> None:
-        if self.changes.take(event):
-            self._note()
-            return
-        request_id = request_of(event)
-        if request_id and self._made(request_id).take(event, self._clock.now()):
-            self._note(request_id)
+        match event:
+            case ChangeAdvanced(amendment):
+                self.agreed.emit(amendment)
+            case ChangeEnded(outcome):
+                if outcome.code != QUOTED:
+                    self._note()
+            case _:
+                request_id = request_of(event)
+                if request_id and self._made(request_id).take(event, self._clock.now()):
+                    self._note(request_id)
 
     def _note(self, request_id: str = "") -> None:
         self.changed.emit(request_id)

@@ -10,8 +10,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ramp.cli.options import example
-from ramp.cli.views.output import print_rows, say
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import console, print_rows, say
 from ramp.errors import WorkloadError
 from simulation.workload.fetch import fetch_log
 from simulation.workload.logs import find_log, known_log, known_logs, logs_cache_dir

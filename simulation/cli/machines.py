@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from ramp.cli.options import RealNumber, WholeNumber, duration_type, example, output_type, state_option, user_option
-from ramp.cli.views.visible import raw_stream
+from ramp.cli.views.output import raw_stream
 from ramp.errors import ConfigurationError, DocumentError, MachineError, TransportError
 from ramp.model.instant import Duration
 from ramp.runtime.state_folder import StateFolder

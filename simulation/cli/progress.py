@@ -11,7 +11,7 @@ from typing import Final
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import console
 from simulation.experiments.measuring import Progress as Told
 
 PROGRESS_LINE_S: Final = 10.0

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from rich.table import Table
 
 from ramp.cli.options import RealNumber, WholeNumber, example, output_type
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import console
 from ramp.errors import ConfigurationError
 from ramp.options import value_of_text
 from simulation.cli.progress import progress_of

@@ -9,8 +9,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.completing import complete_agents
-from ramp.cli.options import WholeNumber, credits_type, example, file_type, state_options
+from ramp.cli.options import WholeNumber, complete_agents, credits_type, example, file_type, state_options
 from ramp.cli.views.output import print_line, printed_as_json, say, waiting, wants_json
 from ramp.client.connecting import MarketOperator, operate, resource_definition
 from ramp.control.events import MarketChanged

@@ -8,8 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from ramp.cli.completing import complete_agents
-from ramp.cli.options import WholeNumber, example, moment_type, state_options
+from ramp.cli.options import WholeNumber, complete_agents, example, moment_type, state_options
 from ramp.cli.views.output import moment_text, print_line, print_rows, printed_as_json, wants_json
 from ramp.model.instant import Instant
 from ramp.runtime.logs import MarketEvent, follow_events, read_events

@@ -11,9 +11,8 @@ from typing import Final
 
 import click
 
-from ramp.cli.completing import complete_ids
 from ramp.cli.connection import open_market
-from ramp.cli.options import WholeNumber, example, file_type, folder_type, market_options
+from ramp.cli.options import WholeNumber, complete_ids, example, file_type, folder_type, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, PROSE, Field, Fields
 from ramp.cli.views.output import count_text, moment_text, print_line, printed_as_json, say, waiting, wants_json
 from ramp.client.identifiers import shortened

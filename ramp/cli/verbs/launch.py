@@ -14,7 +14,6 @@ import click
 from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import MOMENT, NUMBER, PROSE, Field, Fields
 from ramp.cli.views.output import count_text, print_json, print_line, printed_as_json, say, waiting, wants_json
-from ramp.cli.views.visible import console
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
@@ -92,15 +91,15 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
             detail = f": {event['detail']}" if event["detail"] else ""
             say(f"{event['agent']}: {event['event']}{detail}")
 
-    with launching(config) as launched:
-        listeners: list[OnEvent] = [launched]
+    with contextlib.ExitStack() as display:
+        listeners: list[OnEvent] = [display.enter_context(launching(config))]
 
         def announce() -> None:
             with contextlib.suppress(RampError, OSError):  # stopped meanwhile: then there is nothing to announce
                 tell_missing(wait_registered(config, state))
                 found = status(state)
                 listeners[:] = [told]
-                launched({"event": "up"})
+                display.close()
                 if found is not None:
                     print_line(up_text(found))
                     click.echo("Ctrl-C stops it")
@@ -119,43 +118,23 @@ def _stay(config: SwarmConfig, state: StateFolder) -> int:
 
 @contextmanager
 def launching(config: SwarmConfig) -> Iterator[OnEvent]:
-    """Show the progress of a launch: yields a function to call with the supervisor's events, up to `up`.
-
-    A terminal shows a bar of the ready agents; elsewhere only failures and waits are printed.
-    """
-    total = len(config.roles())
-    agents = count_text(total, "agent")
+    """Show the progress of a launch: yields a function to call with the supervisor's events."""
+    begun = f"launching {count_text(len(config.roles()), 'agent')}"
+    ready: set[str] = set()
     if not sys.stderr.isatty():
+        say(begun)
+    with waiting(begun) as show:
 
         def tell(event: dict[str, str]) -> None:
             if event["event"] == WAITING:
                 say(event["detail"])
+            elif event["event"] == "ready":
+                ready.add(event["agent"])
+                show(f"{begun}: {len(ready)} ready")
             elif event["event"] in ILL:
                 say(f"{event['agent']}: {event['event']}: {event['detail']}")
 
-        say(f"launching {agents}")
         yield tell
-        return
-
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as bar:
-        task = bar.add_task(f"launching {agents}", total=total)
-        up_now: set[str] = set()
-
-        def draw(event: dict[str, str]) -> None:
-            if event["event"] == "up":
-                bar.stop()
-            elif event["event"] == WAITING:
-                bar.console.print(event["detail"], markup=False)
-            elif event["event"] == "ready":
-                up_now.add(event["agent"])
-                bar.update(task, completed=len(up_now))
-            elif event["event"] in ILL:
-                bar.console.print(f"{event['agent']}: {event['event']}: {event['detail']}", markup=False)
-
-        yield draw
 
 
 def up_text(found: SwarmStatus) -> str:

@@ -7,9 +7,8 @@ from typing import Final, TypeVar
 
 import click
 
-from ramp.cli.completing import complete_agents
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import duration_type, example, market_options
+from ramp.cli.options import complete_agents, duration_type, example, market_options
 from ramp.cli.views.fields import DATETIME, NUMBER, Field, Fields
 from ramp.cli.views.output import (
     bar_text,

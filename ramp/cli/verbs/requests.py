@@ -7,9 +7,8 @@ from typing import Final
 
 import click
 
-from ramp.cli.completing import complete_ids
 from ramp.cli.connection import ask, open_market
-from ramp.cli.options import WholeNumber, credits_type, example, market_options, moment_type
+from ramp.cli.options import WholeNumber, complete_ids, credits_type, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
 from ramp.cli.views.output import (
@@ -285,7 +284,7 @@ def resize(
         raise click.UsageError("no new size: give --cores, --until, or both")
     market = open_market(state, user)
     wish = AgreementResized("", cores, until, quote, price, max_cost)
-    results = ask(market, dialogues.resize_together(any_ids, wish), f"changing {', '.join(any_ids)}")
+    results = ask(market, dialogues.resize(any_ids, wish), f"changing {', '.join(any_ids)}")
     objects = [RESIZED.plain(result) for result in results]
     for result in () if printed_as_json(objects[0] if len(objects) == 1 else {"changes": objects}) else results:
         when = "" if result.effective_at is None else f" from {moment_text(from_datetime(result.effective_at))} on"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from ramp.cli.options import (
     site_option,
     start_probability_option,
     together,
+    within,
 )
 from ramp.cli.views.auction_view import AuctionView, LineView, LiveView, unless_closed
 from ramp.cli.views.fields import AMOUNT, NUMBER, Field, Fields
@@ -35,8 +35,8 @@ from ramp.client.identifiers import one_request
 from ramp.client.market import Market
 from ramp.client.request import combined, named_sites
 from ramp.client.submission import ROUND_TIME, ROUNDS, Approver, fixed_rule, nobody_approves, submission
-from ramp.control.events import Event, RequestStanding
-from ramp.errors import ConfigurationError, RampError
+from ramp.control.events import Event
+from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration
 from ramp.model.offer import Offer
 from ramp.model.request import RequestForQuotation
@@ -239,17 +239,8 @@ def follow(
 
 
 def _pending(market: Market, request_id: str) -> str:
-    found: list[RequestStanding] = []
-
-    def ask() -> None:
-        with contextlib.suppress(RampError, OSError):
-            found.append(one_request(market.requests(), request_id))
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(PENDING_LIMIT_S)
     hint = f"see its result with `ramp status {request_id}`"
-    standing = found[0] if found else None
+    standing = within(PENDING_LIMIT_S, lambda: one_request(market.requests(), request_id))
     if standing is None:
         return f"the state of {request_id} is unknown: its User Agent does not answer; {hint}"
     if standing.outcome is None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ramp.cli.views.output import count_text, duration_text, new_table, price_text, say, silence_output
+from ramp.cli.views.output import console, count_text, duration_text, new_table, price_text, say, silence_output
 from ramp.cli.views.reports import ShortName, reasons_text
-from ramp.cli.views.visible import console
 from ramp.control.auction_story import AuctionStory, Round, UnitRound
 from ramp.control.events import Event, Refused, Submitted
 from ramp.protocol.progress import RequestEnded, RoundClosed, RoundOpened, UnitAdvanced

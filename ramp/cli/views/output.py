@@ -1,4 +1,7 @@
-"""How results look: JSON, tables, and the texts of times, amounts and durations, each with its unit."""
+"""How results look: JSON, tables, and the texts of times, amounts and durations, each with its unit.
+
+This is the one place where text gets to a terminal: hidden characters of others are written as escapes, never obeyed.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,18 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from ramp.cli.views.visible import console, raw_stream
 from ramp.model.instant import SECOND, Instant, local_iso, with_local_times
 from ramp.model.money import credits_text
+from ramp.text import visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 WIDEST: Final = 2000
@@ -32,6 +36,55 @@ JSON: Final = "ramp.json"
 """Key in the metadata of a command's context if it was given `--json`."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
+
+
+class VisibleStream:
+    """A text stream that writes hidden characters as escapes; `raw` is the stream below."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        self.raw.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """Let everything that this process prints pass through `VisibleStream`."""
+    # Where a program calls `main` within itself, this may be the second time; an escape is not escaped again.
+    with (
+        redirect_stdout(VisibleStream(raw_stream())),
+        redirect_stderr(VisibleStream(raw_stream(error=True))),
+    ):
+        yield
+
+
+def raw_stream(*, error: bool = False) -> TextIO:
+    """Return the stream for text with this program's own escape sequences, which has been made visible before."""
+    stream: Any = sys.stderr if error else sys.stdout
+    return stream.raw if isinstance(stream, VisibleStream) else stream
+
+
+def console(*, error: bool = False) -> Console:
+    """Make a rich console that styles its text, but changes nothing of it except hidden characters."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else visible(text), style, control)
+
+    file = raw_stream(error=error)
+    return VisibleConsole(file=file, stderr=error, highlight=False, markup=False, emoji=False)
 
 
 def print_json(value: object) -> None:
@@ -173,13 +226,13 @@ def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[object]], 
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal that the program waits; does nothing elsewhere."""
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that the program waits, and for what; yields a function that changes the text."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
-    with console(error=True).status(what):
-        yield
+    with console(error=True).status(what) as shown:
+        yield shown.update
 
 
 def moment_text(moment: Instant) -> str:

@@ -15,8 +15,7 @@ from typing import Any, Final
 import click
 
 from ramp.cli.options import RealNumber, example, state_options
-from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, price_text, wants_json
-from ramp.cli.views.visible import console
+from ramp.cli.views.output import amount_text, console, count_text, duration_text, moment_text, price_text, wants_json
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.every_user import EveryUser, market_of

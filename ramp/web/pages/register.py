@@ -12,12 +12,11 @@ from starlette.requests import Request
 
 from ramp.errors import RampError
 from ramp.model.seal import Role
-from ramp.web.pages import account, ask, auction, frame, requests, reservation, reservations
+from ramp.web.pages import account, ask, frame, requests, reservation, reservations
 from ramp.web.pages.keeper import KeeperPage
 from ramp.web.pages.laboratory import overview, results, trace
 from ramp.web.pages.machines import machine
-from ramp.web.pages.machines.market import MarketPage
-from ramp.web.pages.machines.prices import PricesPage
+from ramp.web.pages.machines.market import MarketPage, PricesPage
 from ramp.web.pages.refreshing import PageClosed
 from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
@@ -43,8 +42,8 @@ PAGES: Final = (
     Page("/machines/{name}", "Machine", None, machine.build),
     Page("/prices", "Prices", Role.USER, lambda visit: PricesPage(visit).build()),
     Page("/ask", "New request", Role.USER, ask.build),
-    Page("/requests", "Requests", Role.USER, requests.build),
-    Page("/requests/{request_id}", "Request", Role.USER, auction.build),
+    Page("/requests", "Requests", Role.USER, requests.build_all),
+    Page("/requests/{request_id}", "Request", Role.USER, requests.build_one),
     Page("/reservations", "Reservations", Role.USER, reservations.build),
     Page("/reservations/{agreement_id}", "Reservation", Role.USER, reservation.build),
     Page("/account", "Account", Role.USER, account.build),

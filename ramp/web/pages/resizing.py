@@ -13,7 +13,6 @@ from ramp.client.times import moment_of
 from ramp.errors import RampError
 from ramp.model.agreement import ContractChange
 from ramp.model.instant import SECOND, Instant, to_datetime
-from ramp.protocol.outcome import ChangeOutcome
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.dialogs import Asked, answers, complain, complaining, confirmed, whole_number
@@ -33,7 +32,7 @@ class SizeCard:
         self._visit = visit
         self._bought = bought
         self._on_changed = on_changed
-        self._known = visit.feed().changes.latest(bought.agreement_id)
+        self._agreed: ContractChange | None = None
         self._told = ""
 
     def build(self) -> None:
@@ -52,7 +51,10 @@ class SizeCard:
             empty="No changes of size.",
         )
         self.show(self._bought)
-        Refresher(self._look, self._visit.feed().changed, about="", every=COUNTED_S)
+        feed = self._visit.feed()
+        feed.agreed.subscribe(self._take)
+        Refresher(self._changed, feed.ended, about="")
+        ui.timer(COUNTED_S, self._show_progress)
 
     def show(self, bought: Reservation) -> None:
         self._bought = bought
@@ -75,7 +77,7 @@ class SizeCard:
             complain(self._visit, "no change: enter another number of cores or another end")
             return
         with complaining(self._visit):
-            told = await self._visit.market().resize(
+            (told,) = await self._visit.market().resize(
                 self._bought.agreement_id,
                 cores=None if cores == self._bought.cores else cores,
                 until=until,
@@ -108,7 +110,7 @@ class SizeCard:
 
     async def _change(self, told: Resized) -> None:
         try:
-            done = await self._visit.market().resize(
+            (done,) = await self._visit.market().resize(
                 self._bought.agreement_id, cores=told.cores, until=told.end, max_cost=told.charge or None
             )
         except RampError as error:
@@ -126,18 +128,17 @@ class SizeCard:
         self._answer.set_text(self._visit.sentence(text))
         self._answer.classes(replace=look)
 
-    async def _look(self) -> None:
-        self._show_progress()
-        latest = self._visit.feed().changes.latest(self._bought.agreement_id)
-        if latest is not self._known:
-            self._known = latest
-            if isinstance(latest, ChangeOutcome):
-                await self._on_changed()
+    def _take(self, agreed: ContractChange) -> None:
+        if agreed.agreement_id == self._bought.agreement_id:
+            self._agreed = agreed
+
+    async def _changed(self) -> None:
+        self._agreed = None
+        await self._on_changed()
 
     def _show_progress(self) -> None:
-        agreed = self._visit.feed().changes.latest(self._bought.agreement_id)
-        text = self._told
-        if isinstance(agreed, ContractChange):
+        agreed, text = self._agreed, self._told
+        if agreed is not None:
             left = agreed.effective_at - SystemClock().now()
             when = f"in {-(-left // SECOND)} s" if left > 0 else "now, waiting for the bank"
             size = f"{agreed.cores} cores until {self._visit.moment(to_datetime(agreed.until))}"

@@ -84,14 +84,14 @@ def test_a_bought_slot_becomes_smaller_and_larger_on_the_cluster_and_its_buyer_i
     name = _bought(market, 32)
     whole, paid = _nodes(cluster, name), market.balance().available
     assert len(whole) == 4
-    changed = market.resize(name, cores=16)
+    (changed,) = market.resize(name, cores=16)
     assert changed.done, changed.detail
     kept = _nodes(cluster, name)
     assert (len(kept), set(kept) - set(whole)) == (2, set())
     assert market.balance().available == paid + changed.refund > paid
     wait_for(lambda: _told(market, name) == set(kept), "the buyer is told of the nodes that are left")
     left = market.balance().available
-    grown = market.resize(name, cores=24)
+    (grown,) = market.resize(name, cores=24)
     assert grown.done, grown.detail
     more = _nodes(cluster, name)
     assert (len(more), set(kept) - set(more)) == (3, set())

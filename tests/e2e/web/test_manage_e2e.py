@@ -120,7 +120,7 @@ def test_a_smaller_slot_is_priced_confirmed_watched_and_stands_in_the_chain(alic
 def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
     with ramp.connect(market, user="alice") as buyer:
         (unit,) = buyer.submit(LATER, rounds=1).units
-        asked = buyer.resize(unit.agreement_id, cores=24, quote_only=True)
+        (asked,) = buyer.resize(unit.agreement_id, cores=24, quote_only=True)
         assert asked.charge > 0, asked.detail
         cost = amount(asked.charge)
         alice.goto(f"{pages.url}/reservations/{unit.agreement_id}")
@@ -132,7 +132,7 @@ def test_a_larger_slot_is_priced_confirmed_and_paid(alice, pages, market):
         alice.get_by_text("The agreement and its amendment form one chain").wait_for()
         (grown,) = [each for each in buyer.reservations() if each.agreement_id == unit.agreement_id]
         assert (grown.cores, grown.cost) == (24, unit.cost + asked.charge)
-        assert buyer.resize(unit.agreement_id, cores=8).done  # seen on the open page as well
+        assert buyer.resize(unit.agreement_id, cores=8)[0].done  # seen on the open page as well
     alice.get_by_role("row", name=re.compile(r"^2 8 \+")).wait_for()
     alice.goto(pages.url + "/account")
     alice.get_by_role("cell", name=f"-{cost}", exact=True).first.wait_for()

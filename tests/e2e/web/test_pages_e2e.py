@@ -20,7 +20,7 @@ def smaller(market):
     """A slot of alice that has become smaller."""
     with ramp.connect(market, user="alice") as alice:
         (unit,) = alice.submit(ramp.request(cores=16, wall_time="1h", start="+6h", price=70), rounds=1).units
-        assert alice.resize(unit.agreement_id, cores=12).done
+        assert alice.resize(unit.agreement_id, cores=12)[0].done
         return unit
 
 

@@ -22,7 +22,7 @@ from rich.text import Text
 from ramp.cli.main import main
 from ramp.cli.options import ReadAs, RealNumber, WholeNumber
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
-from ramp.cli.views.visible import console, visible_output
+from ramp.cli.views.output import console, visible_output
 from ramp.client.dialogues import converse
 from ramp.client.machine_state import parse_snapshot
 from ramp.client.market import call

@@ -16,8 +16,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from ramp.cli import completing
 from ramp.cli import main as command
+from ramp.cli import options
 from ramp.cli.main import VERBS, cli, main
 from ramp.client import access
 from ramp.client.market import Market
@@ -260,7 +260,7 @@ def test_a_market_that_does_not_answer_does_not_hold_up_the_shell(monkeypatch: p
         raise NoMarket("none")
 
     monkeypatch.setattr(access, "find_market", waits)
-    monkeypatch.setattr(completing, "LIMIT_S", 0)
+    monkeypatch.setattr(options, "COMPLETION_LIMIT_S", 0)
     assert completed("show", "") == []
     stays.set()
 

@@ -36,7 +36,7 @@ HOSTILE = (
     *("+99999999d", "9999-12-31T23:59", "0001-01-01", [], ["x"], (8, 8), (-1, 8, 9), [object()]),
 )
 REQUIRED = {
-    "price": 70, "any_id": "a1", "any_ids": ("a1",), "resource": "r1", "resources": (), "name": "n", "definition": "x",
+    "price": 70, "any_id": "a1", "resource": "r1", "resources": (), "name": "n", "definition": "x",
     "account": "alice", "amount": 5, "folder": "/nonexistent", "agreement_id": "a1", "request_id": "r1",
     "reason": "a fault", "role": "user",
 }  # fmt: skip
@@ -344,12 +344,12 @@ LONGEST = (10**10 - 1) * SECOND
 )
 def test_what_no_request_may_name_is_refused_at_once(wish: AgreementResized, right: str) -> None:
     with pytest.raises(ConfigurationError, match=right):
-        next(dialogues.resize_together(("R1",), wish))
+        next(dialogues.resize(("R1",), wish))
 
 
 def asked(wish: AgreementResized) -> object:
     """What the agent is asked once it has told what was bought."""
-    dialogue = dialogues.resize_together(("R1",), wish)
+    dialogue = dialogues.resize(("R1",), wish)
     next(dialogue)
     dialogue.send(RequestsListed(()))
     return dialogue.send(AgreementsListed((AgreementStanding(AGREEMENT, "active"),)))

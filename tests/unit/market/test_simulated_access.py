@@ -142,15 +142,15 @@ def test_limits_and_credit_of_the_configuration_hold_in_a_simulated_market(confi
 
 def test_a_slot_shrinks_for_half_its_price(market: ramp.Market) -> None:
     (unit,) = market.submit(wanted()).units
-    quoted = market.resize(unit.agreement_id, cores=4, quote_only=True)
+    (quoted,) = market.resize(unit.agreement_id, cores=4, quote_only=True)
     assert (quoted.quoted, quoted.done, quoted.refund) == (True, False, unit.cost // 2)
     assert market.balance().balance == 1_000_000 * 100 - unit.cost
-    changed = market.resize(unit.reservation_id, cores=4)
+    (changed,) = market.resize(unit.reservation_id, cores=4)
     assert (changed.done, changed.number, changed.cores, changed.refund) == (True, 1, 4, unit.cost // 2)
     assert market.balance().balance == 1_000_000 * 100 - unit.cost // 2
     (slot,) = market.reservations()
     assert (slot.cores, slot.cost, slot.end) == (4, unit.cost // 2, unit.end)
-    refused = market.resize(unit.agreement_id, cores=4)
+    (refused,) = market.resize(unit.agreement_id, cores=4)
     assert (refused.done, refused.code) == (False, "no_change")
     (given_back,) = market.cancel(unit.agreement_id)
     assert (given_back.done, given_back.refund) == (True, unit.cost // 2)
@@ -158,13 +158,13 @@ def test_a_slot_shrinks_for_half_its_price(market: ramp.Market) -> None:
 
 def test_a_slot_grows_for_what_its_seller_asks(market: ramp.Market) -> None:
     (unit,) = market.submit(wanted()).units
-    quoted = market.resize(unit.agreement_id, cores=12, quote_only=True)
+    (quoted,) = market.resize(unit.agreement_id, cores=12, quote_only=True)
     price, rest = divmod(quoted.charge, 4 * 100)  # of four cores for an hour
     assert (quoted.quoted, quoted.done, rest, 20 <= price <= 70) == (True, False, 0, True)
-    dear = market.resize(unit.agreement_id, cores=12, max_cost=Decimal(quoted.charge - 1) / 100)
+    (dear,) = market.resize(unit.agreement_id, cores=12, max_cost=Decimal(quoted.charge - 1) / 100)
     assert (dear.done, dear.code) == (False, "too_expensive")
     assert market.balance().balance == 1_000_000 * 100 - unit.cost
-    grown = market.resize(unit.agreement_id, cores=12, max_cost=Decimal(quoted.charge) / 100)
+    (grown,) = market.resize(unit.agreement_id, cores=12, max_cost=Decimal(quoted.charge) / 100)
     assert (grown.done, grown.number, grown.cores, grown.charge) == (True, 1, 12, quoted.charge)
     assert market.balance().balance == 1_000_000 * 100 - unit.cost - grown.charge
     (slot,) = market.reservations()
@@ -177,14 +177,14 @@ def test_several_slots_grow_by_one_order(market: ramp.Market) -> None:
     units = market.submit(wanted(), wanted()).units
     ids = [unit.agreement_id for unit in units]
     before = market.balance().balance
-    quoted = market.resize_together(ids, cores=12, quote_only=True)
+    quoted = market.resize(*ids, cores=12, quote_only=True)
     together = sum(each.charge for each in quoted)
-    none = market.resize_together(ids, cores=12, max_cost=Decimal(together - 1) / 100)
+    none = market.resize(*ids, cores=12, max_cost=Decimal(together - 1) / 100)
     assert {(each.done, each.code) for each in none} == {(False, "too_expensive")}
-    both = market.resize_together(ids, cores=12, max_cost=Decimal(together) / 100)
+    both = market.resize(*ids, cores=12, max_cost=Decimal(together) / 100)
     assert [(each.agreement_id, each.done, each.cores) for each in both] == [(each, True, 12) for each in ids]
     assert market.balance().balance == before - together
-    smaller = market.resize_together(ids, cores=4)
+    smaller = market.resize(*ids, cores=4)
     assert {(each.done, each.code) for each in smaller} == {(False, "not_together")}
 
 

@@ -20,7 +20,7 @@ from ramp.protocol.records import RequestConcluded
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
 from ramp.web import live
-from ramp.web.live import SLOTS_MAX, STORIES_MAX, ContractChanges, SaleWatch, UserFeed
+from ramp.web.live import STORIES_MAX, SaleWatch, UserFeed
 from ramp.web.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
 from tests.unit.web.test_sale_history import bought
@@ -142,11 +142,26 @@ async def test_a_page_that_fails_does_not_silence_the_others(agent, feed):
     await soon(lambda: "r1" in told)
 
 
-async def test_a_change_of_size_whose_end_may_have_been_missed_is_not_pending(agent, feed):
-    await agent.told.put(ChangeAdvanced(SimpleNamespace(agreement_id="a1")))
-    await soon(lambda: feed.changes.latest("a1"))
-    await agent.told.put(None)  # the connection ends
-    await soon(lambda: not feed.changes.latest("a1"))
+PROPOSED = ContractChange(
+    "agreement-1", 1, "d", "o", "alice", "big1", "bank", 8, NOW + HOUR, NOW + MINUTE, 100, NOW, NOW + HOUR
+)
+DONE = ChangeOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)
+
+
+async def test_pages_hear_of_changes_of_size_and_of_their_ends_but_of_no_quotation(agent, feed):
+    everything, agreed, ends = [], [], []
+    feed.changed.subscribe(everything.append)
+    await agent.told.put(RoundOpened("r0", 1, ((1, 70),), 5))
+    await soon(lambda: "r0" in everything)  # the agent is heard
+    feed.agreed.subscribe(agreed.append)
+    feed.ended.subscribe(ends.append)
+    await agent.told.put(ChangeEnded(replace(DONE, done=False, number=0, code=QUOTED)))
+    await agent.told.put(ChangeAdvanced(PROPOSED))
+    await agent.told.put(RoundOpened("r1", 1, ((1, 70),), 5))
+    await soon(lambda: "r1" in everything)
+    assert (agreed, ends) == ([PROPOSED], [])
+    await agent.told.put(ChangeEnded(DONE))
+    await soon(lambda: ends == [""])
 
 
 async def test_a_request_that_cannot_be_read_hides_no_others(agent, feed, monkeypatch):
@@ -210,39 +225,6 @@ async def test_requests_that_have_ended_leave_memory(agent, feed):
     assert feed.story("old499") is None
     assert all(feed.story(f"open{n}") is not None for n in range(200))  # what goes on is kept whatever comes
     assert len(feed._stories) <= STORIES_MAX + 200
-
-
-PROPOSED = ContractChange(
-    "agreement-1", 1, "d", "o", "alice", "big1", "bank", 8, NOW + HOUR, NOW + MINUTE, 100, NOW, NOW + HOUR
-)
-DONE = ChangeOutcome("agreement-1", 1, True, 8, NOW + HOUR, NOW + MINUTE, 100)
-
-
-def test_a_change_goes_on_from_the_sellers_word_to_its_end() -> None:
-    changes = ContractChanges()
-    assert changes.latest("agreement-1") is None
-    assert changes.take(ChangeAdvanced(PROPOSED))
-    assert changes.latest("agreement-1") is PROPOSED
-    assert changes.take(ChangeEnded(DONE))
-    assert changes.latest("agreement-1") is DONE
-    changes.forget_agreed()
-    assert changes.latest("agreement-1") is DONE
-
-
-def test_a_quotation_and_what_is_no_change_of_size_say_nothing() -> None:
-    changes = ContractChanges()
-    changes.take(ChangeAdvanced(PROPOSED))
-    assert not changes.take(ChangeEnded(replace(DONE, done=False, number=0, code=QUOTED)))
-    assert not changes.take(RoundOpened("request-1", 1, (), 3))
-    assert changes.latest("agreement-1") is PROPOSED
-
-
-def test_only_the_last_ones_are_kept() -> None:
-    changes = ContractChanges()
-    for number in range(SLOTS_MAX + 1):
-        changes.take(ChangeEnded(replace(DONE, agreement_id=f"agreement-{number}")))
-    assert changes.latest("agreement-0") is None
-    assert changes.latest("agreement-1") is not None
 
 
 class Seller:

@@ -1,4 +1,4 @@
-"""The first page: the state of the market, and its sellers."""
+"""The first page, with the state of the market and its sellers; and prices paid over time, with spread and volume."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Final
 
 from nicegui import ui
 
-from ramp.model.instant import HOUR, Instant
+from ramp.model.instant import DAY, HOUR, SECOND, Instant, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.levels import Seller, sellers_of
 from ramp.web.pages import frame
+from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, table
@@ -25,7 +26,7 @@ LOOK_AGAIN_S: Final = 10.0
 SALES_PAUSE_S: Final = 2.0
 """Minimum seconds between two drawings after sales."""
 
-PERIOD: Final = 24 * HOUR
+PERIOD: Final = DAY
 """Period of the sales that are shown."""
 
 CURVE_POINTS: Final = 16
@@ -33,6 +34,13 @@ CURVE_POINTS: Final = 16
 
 ALL: Final = "all"
 """The choice of every architecture."""
+
+ALL_MACHINES: Final = "all machines"
+
+PERIODS: Final = {HOUR: "1 hour", DAY: "24 hours", 7 * DAY: "7 days", 30 * DAY: "30 days"}
+
+LATEST_MAX: Final = 200
+"""Latest sales in the table of prices."""
 
 
 class MarketPage:
@@ -142,3 +150,59 @@ def curve_of(sales: Sequence[Sale]) -> str:
     step = 100 / (len(prices) - 1)
     heights = (22 - 20 * (each - low) / (high - low) if high > low else 12 for each in prices)
     return " ".join(f"{step * place:.1f},{height:.1f}" for place, height in enumerate(heights))
+
+
+class PricesPage:
+    """The open page of prices paid."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._short = visit.market().short
+
+    async def build(self) -> None:
+        frame.heading("Prices paid")
+        with frame.card():
+            with ui.element("div").classes("row items-end full-width").style("gap: .4rem 1.2rem"):
+                self._choice = ui.select([ALL_MACHINES], value=ALL_MACHINES, label="Machines", on_change=self._draw)
+                self._period = ui.select(PERIODS, value=DAY, label="Period", on_change=self._draw)
+                for drawn in (self._choice, self._period):
+                    drawn.props("dense").style("width: 14rem")
+            empty = price_chart((), 0, 1, self._visit.dark)
+            self._chart = draw_chart(empty, "Prices paid and volume over time, as in the table", 24)
+            ui.label(
+                "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
+            ).classes("ramp-quiet")
+        with frame.card(f"The latest {LATEST_MAX} sales"):
+            self._latest = table(
+                (
+                    Column("Time", lambda sale: to_datetime(sale.at), Kind.TIME),
+                    Column("Seller", lambda sale: self._short(sale.resource)),
+                    Column("Cores", lambda sale: sale.cores, Kind.NUMBER),
+                    Column("Duration (min)", lambda sale: round(sale.duration / SECOND / 60), Kind.NUMBER),
+                    Column("Price (credits/core-hour)", lambda sale: round(100 * sale.price), Kind.CREDITS),
+                    Column("Cost (credits)", lambda sale: sale.cost, Kind.CREDITS),
+                ),
+                empty="No sales in this period.",
+                name="Latest sales",
+            )
+        Refresher(self._draw, self._visit.site.sale_watch.changed, pause=SALES_PAUSE_S, every=60.0)
+        await self._look_at_machines()
+        self._draw()
+
+    async def _look_at_machines(self) -> None:
+        found = sellers_of(await self._visit.site.levels())
+        self._architecture = {each.name: each.architecture for each in found}
+        classes = sorted({each.architecture for each in found} - {""})
+        self._choice.set_options([ALL_MACHINES, *classes, *(each.name for each in found)], value=ALL_MACHINES)
+
+    def _draw(self) -> None:
+        now = SystemClock().now()
+        begin = now - int(self._period.value)
+        chosen = str(self._choice.value)
+        sales = [each for each in self._visit.site.sales.since(begin) if self._is_of(each, chosen)]
+        redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
+        self._latest.show(reversed(sales[-LATEST_MAX:]))
+
+    def _is_of(self, sale: Sale, chosen: str) -> bool:
+        name = self._short(sale.resource)
+        return chosen in (ALL_MACHINES, name, self._architecture.get(name))
