@@ -6,6 +6,7 @@
 import subprocess
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -110,6 +111,13 @@ def test_a_job_on_a_torus_finds_its_block(
     ran = subprocess.run(["sh", "-c", script], env=told, capture_output=True, text=True, check=True)
     assert ran.stdout.startswith(f"-partition {block or 'R-offer-res-1'} {started}")
     assert told["MPIRUN_PARTITION"] == told["BGL_PARTITION_ID"] == (block or "R-offer-res-1")
+
+
+def test_a_bug_in_a_job_stays_in_its_slot(seller: JobSeller, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = ZeroDivisionError("a bug")
+    seller.hears(ORDER)
+    monkeypatch.setattr(seller.job, "on_seen", Mock(side_effect=bug))
+    assert seller.seen(None, 1) == [fx.TakeUpAgain("offer-res-1", bug)]
 
 
 def test_a_buyer_who_cancels_does_not_wait_for_the_answer_to_an_earlier_question(seller: JobSeller) -> None:

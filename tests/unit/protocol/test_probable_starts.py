@@ -130,6 +130,15 @@ def test_a_job_that_has_started_is_not_taken_back() -> None:
     assert (market.state(), market.alice) == ("sold", (10**7 - COST, 0))
 
 
+def test_jobs_of_two_requests_that_have_started_are_both_active() -> None:
+    market = Market()
+    market.world.command("alice", ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
+    market.world.run(limit=10 * SECOND)
+    market.starts()
+    alice = market.world.users["alice"]
+    assert [alice.agreement_state(each) for each in alice.agreements] == ["active", "active"]
+
+
 @pytest.mark.parametrize(("latest", "nearest"), [(MINUTE, "2 minutes"), (8 * 24 * HOUR, "a week")])
 def test_a_job_has_to_start_neither_too_soon_nor_too_late(latest: int, nearest: str) -> None:
     market = Market(replace(UNIT, deadline=START + latest + HOUR))

@@ -1,5 +1,6 @@
 """Questions of owners to bank, machine and directory, and the keeper's deposits and overview."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,19 @@ def test_a_resource_asks_for_its_statement_until_the_bank_answers(resource: Any)
     with pytest.raises(RemoteProtocolError):
         resource.hear("alice", told)
     assert reports(resource.hear("bank", told), QueryAnswered) == [QueryAnswered("q", told)]
+
+
+def test_a_resource_compares_its_clock_with_the_banks(resource: Any) -> None:
+    assert contents(resource.party.handle(ev.ClockAsked("clock-1"), 0)) == [c.ClockQuery("clock-1")]
+    (compared,) = reports(resource.hear("bank", c.ClockReading("clock-1", HOUR)))
+    assert (compared, compared.wrong) == (resource.party.clock, True)
+
+
+def test_an_owner_reads_all_pages_of_a_listing(alice: Any) -> None:
+    (query,) = contents(alice.command(ev.ResourcesAsked("l")))
+    first, last = (c.DirectoryListing("l", query.service, names, len(names) > 1) for names in (("a", "b"), ("c",)))
+    assert contents(alice.hear("directory", first)) == [replace(query, after="b")]
+    assert reports(alice.hear("directory", last)) == [QueryAnswered("l", replace(last, names=("a", "b", "c")))]
 
 
 def line(agreement_id: str, kind: str, amount: int) -> c.StatementLine:

@@ -15,9 +15,10 @@ from ramp.model.request import RequestForQuotation, TotalCores
 from ramp.model.seal import Role
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
+from ramp.protocol.resource import party
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import UNIT, contents, messages, records, restarted_resource
+from tests.unit.protocol.conftest import UNIT, OneResource, contents, messages, records, restarted_resource
 
 
 def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
@@ -32,6 +33,14 @@ def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resour
     assert called() == []  # the machine is at work on it
     resource.party.forget(quoting.call_id)
     assert [type(each) for each in called()] == [fx.QuoteSlots]
+
+
+def test_of_too_many_questions_about_the_machine_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(party, "DESCRIBING_MAX", 1)
+    one = OneResource()
+    asked = [each.call_id for name in ("q1", "q2") for each in one.hear("alice", c.MachineQuery(name, HOUR))]
+    told = [contents(one.party.handle(ev.MachineDescribed(call_id, "{}"), 0)) for call_id in asked]
+    assert [len(each) for each in told] == [0, 1]
 
 
 # -- voting ----------------------------------------------------------------------------------------------------------

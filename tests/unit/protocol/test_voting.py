@@ -252,6 +252,11 @@ def test_a_vote_that_comes_after_a_restart_is_let_go_unless_it_is_being_bought(d
     assert contents(again.grant(now=SECOND)) == expected
 
 
+def test_a_hold_that_was_never_asked_for_is_let_go(alice: Any) -> None:
+    alice.open("res1")
+    assert contents(alice.grant()) == [c.HoldCancelled("r1", "offer-res1-1")]
+
+
 # -- a slot that was taken meanwhile ---------------------------------------------------------------------------------
 
 
