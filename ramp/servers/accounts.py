@@ -22,6 +22,7 @@ import json
 import logging
 import secrets
 import socket
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Coroutine, Mapping
@@ -284,14 +285,16 @@ class AccountGiver:
     def __init__(self, limit_s: float) -> None:
         self._own, self.child = socket.socketpair()
         self._own.settimeout(limit_s)
+        self._one_at_a_time = threading.Lock()
 
     def give(self, accounts: Mapping[str, Account]) -> str:
         """Send accounts to the server and wait for its answer; return the problem, empty if none."""
         try:
-            self._own.sendall(accounts_text(accounts).encode() + b"\n")
-            answer = b""
-            while not answer.endswith(b"\n") and (read := self._own.recv(4096)):
-                answer += read
+            with self._one_at_a_time:
+                self._own.sendall(accounts_text(accounts).encode() + b"\n")
+                answer = b""
+                while not answer.endswith(b"\n") and (read := self._own.recv(4096)):
+                    answer += read
         except OSError as error:
             return str(error)
         return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
