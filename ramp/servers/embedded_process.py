@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -30,14 +31,27 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
 from ramp.servers.accounts import FEATURE, Accounts, Registration, take_accounts
-from ramp.servers.embedded_router import Router
+from ramp.servers.embedded_router import Router, bounce
 from ramp.xmpp.quotas import Complaints
 
 STANZA_MAX_BYTES: Final = 262_144
 """Maximum stanza from a client in bytes, as in ejabberd and Prosody; a longer one ends the session."""
 
 PIECE_BYTES: Final = 16_384
-"""Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
+"""Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza. Also the
+maximum of an unfinished tag."""
+
+DEPTH_MAX: Final = 100
+NAMES_MAX: Final = 1_000
+NAME_CHARACTERS_MAX: Final = 300
+"""Maximum length of a name with its namespace, which the parser repeats with each element. It keeps all names of a
+stream; agents use some fifty."""
+
+LOG_IN_LIMIT_S: Final = 60.0
+"""Maximum time in seconds from the connection to the session."""
+
+UNREAD_BYTES_MAX: Final = 40_000_000
+"""Maximum size of data that a client has not read yet; above `KEPT_BYTES_MAX`, which a client may get at once."""
 
 _CLIENT: Final = "{jabber:client}"
 _STREAM: Final = "http://etherx.jabber.org/streams}stream"
@@ -66,7 +80,7 @@ class StreamParser:
         self._stanza = stanza
         self._closed = closed
         self._depth = 0
-        self._bytes = 0
+        self._bytes = self._fed = 0
         self._builder = ElementTree.TreeBuilder()
         parser = expat.ParserCreate("utf-8", "}")
         parser.buffer_text = True
@@ -87,15 +101,21 @@ class StreamParser:
         for start in range(0, len(data), PIECE_BYTES):
             piece = data[start : start + PIECE_BYTES]
             self._bytes += len(piece)
+            self._fed += len(piece)
             if self._bytes > STANZA_MAX_BYTES:
                 raise ValueError(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
             try:
                 self._parser.Parse(piece)
             except expat.ExpatError as error:
                 raise ValueError(f"not an XMPP stream: {error}") from error
+            if self._fed - self._parser.CurrentByteIndex > PIECE_BYTES:
+                raise ValueError(f"a tag of more than {PIECE_BYTES} bytes")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        longest = max(map(len, (name, *attributes)))
+        if self._depth > DEPTH_MAX or longest > NAME_CHARACTERS_MAX or len(self._parser.intern) > NAMES_MAX:
+            raise ValueError("elements too deep, or names too long or too many")
         if self._depth > 1:
             self._builder.start(_clark(name), {_clark(key): value for key, value in attributes.items()})
         elif name == _STREAM:
@@ -163,6 +183,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        asyncio.get_running_loop().call_later(LOG_IN_LIMIT_S, self._check_session)
+
+    def _check_session(self) -> None:
+        if not self._address and not self.is_closing():
+            self._cut(f"no session within {LOG_IN_LIMIT_S:g} s")
 
     def data_received(self, data: bytes) -> None:
         if self._encrypting is not None:
@@ -171,9 +196,7 @@ class Connection(asyncio.Protocol):
         try:
             self._stream.feed(data)
         except ValueError as error:
-            # a regular close would wait for the rest of the client's data
-            _log.warning("%s: %s; connection closed", self._transport.get_extra_info("peername"), error)
-            self._transport.abort()
+            self._cut(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle = self._ignore
@@ -192,8 +215,17 @@ class Connection(asyncio.Protocol):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
+    def _cut(self, why: str) -> None:
+        """End the connection at once; a regular close would wait for the client."""
+        client = self._address or f"{self._transport.get_extra_info('peername')}"
+        if _complaints.is_due("cut", self._bare, time.monotonic_ns() // 1000):
+            _log.warning("%s: %s; connection closed", client, why)
+        self._transport.abort()
+
     def write(self, data: bytes) -> None:
         self._transport.write(data)
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self._cut(f"more than {UNREAD_BYTES_MAX} bytes not read")
 
     def _write(self, text: str) -> None:
         self.write(text.encode())
@@ -298,14 +330,11 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, asked: ElementTree.Element) -> bytes:
         """Answer a ping of the server (XEP-0199), and refuse any other question."""
-        receiver = asked.get("to", self._router.domain)
-        known = receiver == self._router.domain and asked.find("{urn:xmpp:ping}ping") is not None
-        kind = {"type": "result" if known else "error", "id": asked.get("id") or ""}
-        answer = ElementTree.Element("iq", {**kind, "from": receiver, "to": self._address})
-        if not known:
-            error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
-            condition = {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"}
-            ElementTree.SubElement(error, "service-unavailable", condition)
+        asked.attrib.update({"from": self._address, "to": asked.get("to", self._router.domain)})
+        if asked.get("to") != self._router.domain or asked.find("{urn:xmpp:ping}ping") is None:
+            return bounce(asked, "service-unavailable")
+        addresses = {"from": self._router.domain, "to": self._address}
+        answer = ElementTree.Element("iq", {"type": "result", "id": asked.get("id") or "", **addresses})
         return bytes(ElementTree.tostring(answer))
 
 
@@ -322,6 +351,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--certificates", type=Path, required=True, help="directory of the server's certificate")
     options = parser.parse_args(arguments)
     log_to_stderr(logging.WARNING)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each client takes a descriptor
     try:
         uvloop.run(_serve(options.host, options.port, options.state, options.certificates))
     except RampError as error:
@@ -342,7 +373,7 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
     router = Router(domain, accounts.exists)
-    accounts.closed = router.hang_up
+    accounts.closed = router.close
     watching = loop.create_task(later)
     await loop.create_server(
         lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
