@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.fast_dataclass import fast_dataclass
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import DecidedChange, Order
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.contents.directory import RESOURCE_SERVICE

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Order, transfer_id_of
+from ramp.ledger.entry import DecidedChange, Order, transfer_id_of
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
