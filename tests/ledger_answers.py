@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import DecidedChange, Grounds
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import DecidedChange, Grounds, Order
 from ramp.ledger.interface import Ledger
 from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.instant import Instant

@@ -203,7 +203,7 @@ def jobs() -> Dialogue[tuple[events.JobStanding, ...]]:
     found = []
     for job in listed:
         if job.status is not None and not job.has_ended:
-            answer = yield ev.JobAsked("", job.order.job_id)
+            answer = yield ev.JobAsked("", c.JobQuery(job.order.job_id, ""))
             found.append(replace(job, status=answer) if isinstance(answer, c.JobStatus) else job)
         else:
             found.append(job)
@@ -219,7 +219,7 @@ def job(any_id: str) -> Dialogue[events.JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    answer = yield ev.JobAsked("", found.order.job_id)
+    answer = yield ev.JobAsked("", c.JobQuery(found.order.job_id, ""))
     if isinstance(answer, events.Refused) and found.slot == "cancelled":
         return found  # its resource has forgotten the slot
     return replace(found, status=_expected(answer, c.JobStatus))
@@ -248,7 +248,7 @@ def launch(
         answer = yield from _ordered(each, archive)
         if isinstance(answer, events.Refused):
             for before in orders[:number]:
-                yield ev.JobCancelled("", before.job_id)
+                yield ev.JobAsked("", c.JobCancellation(before.job_id, ""))
             raise refused(answer)
         _expected(answer, c.JobStatus)
     names = {each.job_id for each in orders}
@@ -260,7 +260,7 @@ def _ordered(order: c.JobOrder, archive: bytes) -> Dialogue[events.Event]:
     """Send the archive of inputs in pieces, then the order; returns the last answer."""
     for offset in range(0, len(archive), OUTPUT_CHUNK_BYTES):
         data = base64.b64encode(archive[offset : offset + OUTPUT_CHUNK_BYTES]).decode("ascii")
-        answer = yield ev.JobInputSent("", order.job_id, order.agreement_id, offset, data)
+        answer = yield ev.JobAsked("", c.JobInputPiece(order.job_id, order.agreement_id, offset, data))
         if isinstance(answer, events.Refused):
             return answer
         _expected(answer, c.JobOutput)
@@ -272,7 +272,8 @@ def cancel_job(any_id: str) -> Dialogue[events.JobStanding]:
     found = yield from _one_job(any_id)
     if found.has_ended:
         return found
-    return replace(found, status=_expected((yield ev.JobCancelled("", found.order.job_id)), c.JobStatus))
+    status = _expected((yield ev.JobAsked("", c.JobCancellation(found.order.job_id, ""))), c.JobStatus)
+    return replace(found, status=status)
 
 
 def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[bytes]:
@@ -281,7 +282,7 @@ def job_output(any_id: str, name: str = STDOUT, offset: int = 0) -> Dialogue[byt
     job_id = (yield from _one_job(any_id)).order.job_id
     found = bytearray()
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, name, offset + len(found))), c.JobOutput)
+        piece = _expected((yield ev.JobAsked("", c.JobOutputQuery(job_id, "", name, offset + len(found)))), c.JobOutput)
         data = base64.b64decode(piece.data)
         found += data
         if not data or offset + len(found) >= piece.size:
@@ -302,7 +303,7 @@ def job_news(any_id: str, name: str, offset: int) -> Dialogue[tuple[bytes, bool]
     found = yield from job(any_id)
     if found.status is None or (found.status.started_at is None and not found.has_ended):
         return b"", found.has_ended
-    answer = yield ev.JobOutputAsked("", found.order.job_id, name, offset)
+    answer = yield ev.JobAsked("", c.JobOutputQuery(found.order.job_id, "", name, offset))
     if isinstance(answer, events.Refused) and found.status.started_at is None:
         return b"", True  # it never started, so it has no output
     data = base64.b64decode(_expected(answer, c.JobOutput).data)
@@ -314,7 +315,7 @@ def job_files(any_id: str) -> Dialogue[tuple[JobFile, ...]]:
     job_id = (yield from _one_job(any_id)).order.job_id
     found: list[JobFile] = []
     while True:
-        piece = _expected((yield ev.JobOutputAsked("", job_id, FOLDER, len(found))), c.JobOutput)
+        piece = _expected((yield ev.JobAsked("", c.JobOutputQuery(job_id, "", FOLDER, len(found)))), c.JobOutput)
         more = files_of(base64.b64decode(piece.data))
         found += more
         if not more or len(found) >= piece.size:

@@ -65,16 +65,7 @@ class ListJobs:
     """List all jobs with their last known states."""
 
 
-Question = (
-    ev.AccountAsked
-    | ev.MachineAsked
-    | ev.ResourcesAsked
-    | ev.JobSubmitted
-    | ev.JobAsked
-    | ev.JobCancelled
-    | ev.JobOutputAsked
-    | ev.JobInputSent
-)
+Question = ev.AccountAsked | ev.MachineAsked | ev.ResourcesAsked | ev.JobSubmitted | ev.JobAsked
 """Questions of a user to a party of the market, answered in one message."""
 
 UserCommand = ev.OffersApproved | ev.RequestWithdrawn | ev.AgreementCancelled | ev.AgreementResized | Question

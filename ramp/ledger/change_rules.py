@@ -15,13 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ramp.ledger.contract_change import (
+from ramp.ledger.entry import (
+    Action,
     DecidedChange,
+    Entry,
+    EvidenceKind,
     Grounds,
+    Transfer,
+    TransferState,
     ended,
     standing_digest,
+    transfer_id_of,
 )
-from ramp.ledger.entry import Action, Entry, EvidenceKind, Transfer, TransferState, transfer_id_of
 from ramp.ledger.payment_rules import Problem, store_evidence
 from ramp.ledger.records import Records
 from ramp.ledger.refusals import (

@@ -19,8 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from ramp.ledger import change_rules, order_rules, payment_rules
 from ramp.ledger.audit import audit
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Balance, Evidence, Order, Transfer
+from ramp.ledger.entry import Balance, DecidedChange, Evidence, Order, Transfer
 from ramp.ledger.records import Records, Snapshot
 from ramp.model.contents import TransferKind
 from ramp.model.instant import Instant

@@ -15,15 +15,16 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.ledger import change_rules
-from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import (
     ORDER_LINES_MAX,
     Account,
     AccountKind,
     Action,
     Countersignature,
+    DecidedChange,
     Entry,
     EvidenceKind,
+    Grounds,
     Order,
     Transfer,
     transfer_id_of,

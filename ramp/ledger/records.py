@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import (
     Account,
     Balance,
     Countersignature,
+    DecidedChange,
     Entry,
     Evidence,
     Order,

@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ramp.fast_dataclass import fast_dataclass
-from ramp.ledger.contract_change import Grounds
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import Grounds, Order
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.contents import Content, HoldCancelled, NotUnderstood, Rejection

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ramp.fast_dataclass import fast_dataclass
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import DecidedChange, Order
 from ramp.model import contents as c
 from ramp.model.acl import Message
 from ramp.model.contents.directory import RESOURCE_SERVICE
@@ -137,39 +136,15 @@ class JobSubmitted(Command):
 
 @dataclass(frozen=True, slots=True)
 class JobAsked(Command):
-    """The owner asks for a job's state."""
+    """The owner asks about a job, cancels it, or sends a piece of its archive of inputs before it is ordered.
+
+    Attributes:
+        query_id: names the question.
+        word: for the resource; its agreement is that of the job, and named only with a piece of inputs.
+    """
 
     query_id: str
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobCancelled(Command):
-    """The owner cancels a job."""
-
-    query_id: str
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobOutputAsked(Command):
-    """The owner asks for a piece of a job's output."""
-
-    query_id: str
-    job_id: str
-    name: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class JobInputSent(Command):
-    """The owner sends a piece of a job's archive of inputs, for a job that it will order; in base64."""
-
-    query_id: str
-    job_id: str
-    agreement_id: str
-    offset: int
-    data: str
+    word: c.JobQuery | c.JobCancellation | c.JobOutputQuery | c.JobInputPiece
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Final
 from ramp.errors import DocumentError, SealInvalid
 from ramp.model.acl import (
     ANY_AGE,
-    CONTENT_OF,
     LANGUAGE,
     ONTOLOGY,
     SEALED,
@@ -36,10 +35,9 @@ DOCUMENT_FIELD: Final = "x-document"
 """Metadata field with the kind of document; it distinguishes behaviours with equal performatives."""
 
 _VERSION: Final = "version"
-_SIGNED_AT: Final = "signed-at"
-_SIGNATURE: Final = "signature"
-_CERTIFICATE: Final = "certificate"
-_SEAL_SLOTS: Final = frozenset({_SIGNED_AT, _SIGNATURE, _CERTIFICATE})
+_SEAL_SLOTS: Final = ("signed-at", "signature", "certificate")
+_SLOTS: Final = {slot: slot.replace("-", "_") for slot in ("reply-with", "in-reply-to", "reply-by", *_SEAL_SLOTS)}
+"""Optional slots of the metadata, and the fields of `SealedText` with their values."""
 
 
 def encode(message: Message) -> EncodedMessage:
@@ -51,46 +49,29 @@ def encode(message: Message) -> EncodedMessage:
             sent (`Unverified`) or does not go with the performative, or a missing seal.
     """
     seals.check_sendable(message)
-    kind = type(message.content)
+    content = message.content
+    kind = type(content)
     if message.seal is None and kind in SEALED:
         raise DocumentError(f"{kind.__name__} needs a seal; its receiver would drop it")
-    metadata = _metadata(message)
     if message.seal is None:
-        body = documents.write_content(message.content)
+        sealed = seals.unsigned(message, documents.write_content(content), "")
     else:
         sealed = seals.parse(message.seal.text)
         if sealed.headers() != seals.unsigned(message, sealed.body, sealed.signed_at).headers():
             raise DocumentError(f"the seal of this {kind.__name__} belongs to another message")
-        body = sealed.body
-        metadata |= {
-            _SIGNED_AT: sealed.signed_at,
-            _SIGNATURE: sealed.signature,
-            _CERTIFICATE: sealed.certificate,
-        }
-    check_size(body, f"{kind.__name__} of {message.conversation_id}")
-    return EncodedMessage(message.receiver, body, metadata, message.conversation_id)
-
-
-def _metadata(message: Message) -> dict[str, str]:
+    check_size(sealed.body, f"{kind.__name__} of {message.conversation_id}")
     metadata = {
-        "performative": message.performative.value,
+        "performative": sealed.performative,
         "conversation-id": message.conversation_id,
         "ontology": ONTOLOGY,
         "language": LANGUAGE,
         _VERSION: str(WIRE_VERSION),
+        DOCUMENT_FIELD: type(content.body if isinstance(content, Signed) else content).__name__,
+        "protocol": DECLARED[kind].interaction.value,
+        **{slot: getattr(sealed, name) for slot, name in _SLOTS.items()},
     }
-    content = message.content
-    metadata[DOCUMENT_FIELD] = type(content.body if isinstance(content, Signed) else content).__name__
-    interaction = DECLARED[type(content)].interaction
-    if interaction:
-        metadata["protocol"] = interaction.value
-    if message.reply_with:
-        metadata["reply-with"] = message.reply_with
-    if message.in_reply_to:
-        metadata["in-reply-to"] = message.in_reply_to
-    if message.reply_by is not None:
-        metadata["reply-by"] = seals.write_reply_by(message.reply_by)
-    return metadata
+    metadata = {slot: value for slot, value in metadata.items() if value}
+    return EncodedMessage(message.receiver, sealed.body, metadata, message.conversation_id)
 
 
 def decode(
@@ -123,25 +104,23 @@ def decode(
     seals.check_header("conversation-id", conversation_id)
     for slot in ("reply-with", "in-reply-to"):
         seals.check_header(slot, metadata.get(slot, ""))
-    if not _SEAL_SLOTS.isdisjoint(metadata):
-        return _opened(encoded, receiver, conversation_id, notary, now)
-    # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
-    kind = documents.content_named(root_name(encoded.body))
-    if kind is not None and kind in sealed:
-        raise SealInvalid(f"{performative} of {sender}: {kind.__name__} without a seal")
-    content = documents.read_content(encoded.body, notary, now, f"{performative} of {sender}")
-    if type(content) not in CONTENT_OF[performative]:
-        raise DocumentError(f"{performative} of {sender}: {type(content).__name__} does not go with this performative")
-    return Message(
-        performative=performative,
+    received = seals.SealedText(
+        performative=performative.value,
+        document=root_name(encoded.body),
         sender=sender,
         receiver=receiver,
         conversation_id=conversation_id,
-        content=content,
-        reply_with=metadata.get("reply-with", ""),
-        in_reply_to=metadata.get("in-reply-to", ""),
-        reply_by=seals.read_reply_by(metadata.get("reply-by")),
+        body=encoded.body,
+        **{name: metadata.get(slot, "") for slot, name in _SLOTS.items()},
     )
+    if any(slot in metadata for slot in _SEAL_SLOTS):
+        return _opened(received, notary, now)
+    # By the name of the document, before it is read: a commitment that does not hold would be `Unverified` afterwards.
+    kind = documents.content_named(received.document)
+    if kind is not None and kind in sealed:
+        raise SealInvalid(f"{performative} of {sender}: {kind.__name__} without a seal")
+    content = documents.read_content(encoded.body, notary, now, f"{performative} of {sender}")
+    return seals.message_of(received, type(content), content)
 
 
 def not_understood(encoded: EncodedMessage, receiver: str, reason: str) -> Message | None:
@@ -160,26 +139,12 @@ def not_understood(encoded: EncodedMessage, receiver: str, reason: str) -> Messa
     )
 
 
-def _opened(encoded: EncodedMessage, receiver: str, conversation_id: str, notary: Verifier, now: Instant) -> Message:
-    sender, body, metadata = encoded.peer, encoded.body, encoded.metadata
-    check_size(body, f"{metadata.get('performative')} of {sender}")
-    text = seals.SealedText(
-        performative=metadata.get("performative", ""),
-        document=root_name(body),
-        sender=sender,
-        receiver=receiver,
-        conversation_id=conversation_id,
-        reply_with=metadata.get("reply-with", ""),
-        in_reply_to=metadata.get("in-reply-to", ""),
-        reply_by=metadata.get("reply-by", ""),
-        signed_at=metadata.get(_SIGNED_AT, ""),
-        body=body,
-        signature=metadata.get(_SIGNATURE, ""),
-        certificate=metadata.get(_CERTIFICATE, ""),
-    ).text()
-    message = notary.open(text, now)
+def _opened(received: seals.SealedText, notary: Verifier, now: Instant) -> Message:
+    who = f"{received.performative} of {received.sender}"
+    check_size(received.body, who)
+    message = notary.open(received.text(), now)
     if message.seal is None:
-        raise SealInvalid(f"{message.performative} of {sender}: its seal was not opened")
+        raise SealInvalid(f"{who}: its seal was not opened")
     if type(message.content) not in ANY_AGE and message.seal.signed_at < now - SEAL_AGE_MAX:
-        raise SealInvalid(f"{message.performative} of {sender}: sealed at {metadata[_SIGNED_AT]}, too long ago")
+        raise SealInvalid(f"{who}: sealed at {received.signed_at}, too long ago")
     return message

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from ramp.ledger.contract_change import DecidedChange
+from ramp.ledger.entry import DecidedChange
 from ramp.model.acl import Message
 from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import TransferKind

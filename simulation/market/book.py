@@ -7,13 +7,13 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import (
     ISSUER,
     Account,
     Action,
     Balance,
     Countersignature,
+    DecidedChange,
     Entry,
     Evidence,
     Order,

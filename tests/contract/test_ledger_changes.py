@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from ledger_answers import balances, end, fail, refusal_code
 
-from ramp.ledger.contract_change import DecidedChange, Grounds
-from ramp.ledger.entry import AccountKind, Evidence, EvidenceKind, Order, Transfer
+from ramp.ledger.entry import AccountKind, DecidedChange, Evidence, EvidenceKind, Grounds, Order, Transfer
 from ramp.ledger.interface import Ledger
 from ramp.ledger.refusals import TEXT_LENGTH_MAX
 from ramp.model.agreement import TERMINAL, ContractChange

@@ -22,8 +22,7 @@ PROLOGUE = """
 import json, os, signal, sys
 from sqlalchemy import Engine, event
 from ramp.errors import LedgerRefusal
-from ramp.ledger.entry import AccountKind
-from ramp.ledger.contract_change import Grounds
+from ramp.ledger.entry import AccountKind, Grounds
 from ramp.model.agreement import TERMINAL, ContractChange
 from ramp.model.contents import OrderLine
 from ramp.runtime.ledger.store import LedgerStore

@@ -6,15 +6,16 @@ from dataclasses import replace
 import pytest
 from ledger_answers import amounts, end, end_by, fail, refusal_code
 
-from ramp.ledger.contract_change import DecidedChange, Grounds
 from ramp.ledger.entry import (
     EVIDENCE_LENGTH_MAX,
     ISSUING_ACCOUNT,
     ORDER_LINES_MAX,
     AccountKind,
     Balance,
+    DecidedChange,
     Evidence,
     EvidenceKind,
+    Grounds,
     Order,
     Transfer,
     TransferState,

@@ -53,6 +53,7 @@ from typing import Any
 import pytest
 
 from ramp.errors import PluginError
+from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, Signed, end_of
 from ramp.model.contents import Commitment, JobOrder, PaymentMade, Unverified
@@ -120,9 +121,9 @@ CALLS = {
 
 
 COMMANDS: dict[str, Callable[..., ev.Command]] = {
-    "job": lambda job_id, query_id: ev.JobAsked(query_id, job_id),
-    "endjob": lambda job_id, query_id: ev.JobCancelled(query_id, job_id),
-    "output": lambda job_id, query_id, name: ev.JobOutputAsked(query_id, job_id, name, 0),
+    "job": lambda job_id, query_id: ev.JobAsked(query_id, c.JobQuery(job_id, "")),
+    "endjob": lambda job_id, query_id: ev.JobAsked(query_id, c.JobCancellation(job_id, "")),
+    "output": lambda job_id, query_id, name: ev.JobAsked(query_id, c.JobOutputQuery(job_id, "", name, 0)),
     "withdraw": ev.RequestWithdrawn,
     "cancel": lambda agreement_id: ev.AgreementCancelled(agreement_id, "no longer needed"),
     "balance": lambda query_id: ev.AccountAsked(query_id, None, None),

@@ -11,8 +11,7 @@ from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 from ramp.ledger import change_rules, order_rules
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Action, Entry, Order, Transfer
+from ramp.ledger.entry import Action, DecidedChange, Entry, Order, Transfer
 from ramp.ledger.interface import Ledger
 from ramp.ledger.payment_rules import Problem
 from ramp.ledger.records import Records

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ramp.errors import RemoteProtocolError
-from ramp.ledger.contract_change import Grounds
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import Grounds, Order
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import TERMINAL, ContractChange, Signed

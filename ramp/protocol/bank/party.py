@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ramp.errors import RemoteProtocolError
-from ramp.ledger.contract_change import DecidedChange
-from ramp.ledger.entry import Order, transfer_id_of
+from ramp.ledger.entry import DecidedChange, Order, transfer_id_of
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ORDER_VALIDITY_MAX, TERMINAL, Agreement, ContractChange, Signed
@@ -43,10 +42,15 @@ def order_answer(order: Order, now: Instant) -> tuple[Performative, c.Content]:
         vote = c.FundsReserved(order.order_id, order.user, order.lines, left, order.valid_until, now)
         return Performative.AGREE, vote
     if order.state is c.OrderState.POSTED:
-        return Performative.INFORM, c.OrderPosted(order.order_id, _payments(order))
+        return Performative.INFORM, c.OrderPosted(order.order_id, tuple(map(_payment, order.lines)))
     if order.state is c.OrderState.REFUSED:
         return Performative.REFUSE, c.OrderRefused(order.order_id, order.code, order.reason)
-    return Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, _awaited(order))
+    return Performative.INFORM, _voided(order)
+
+
+def _voided(order: Order) -> c.OrderVoided:
+    awaited = tuple(line for line in order.lines if line.agreement_id not in order.countersigned)
+    return c.OrderVoided(order.order_id, order.code, order.reason, awaited)
 
 
 def agreement_answer(
@@ -61,52 +65,22 @@ def agreement_answer(
     """
     if ended is not None:
         return Performative.AGREE, c.ChangePosted(agreement_id, TERMINAL, ended.transfer_id, ended.amount)
-    line = next((each for each in order.lines if each.agreement_id == agreement_id), None)
+    return None if order.state is c.OrderState.RESERVED else _line_answer(order, order.line(agreement_id))
+
+
+def _line_answer(order: Order, line: c.OrderLine) -> tuple[Performative, c.Content]:
+    """Return the answer about one agreement or addition of a settled order."""
+    added = line.amended
     if order.state is c.OrderState.POSTED:
-        made = next(each for each in _payments(order) if each.agreement_id == agreement_id)
-        return Performative.AGREE, _paid(line, made)
-    if order.state is c.OrderState.RESERVED:
-        return None
-    return Performative.REFUSE, _unpaid(line, c.PaymentRefused(agreement_id, order.code, order.reason))
+        made = _payment(line)
+        return Performative.AGREE, made if added is None else c.ChangePosted(*added, made.transfer_id, made.amount)
+    if added is not None:
+        return Performative.REFUSE, c.ChangeRefused(*added, order.code, order.reason)
+    return Performative.REFUSE, c.PaymentRefused(line.agreement_id, order.code, order.reason)
 
 
-def _payments(order: Order) -> tuple[c.PaymentMade, ...]:
-    """Return the payments of an order, in the order of its lines; none unless it is posted."""
-    if order.state is not c.OrderState.POSTED:
-        return ()
-    paid = ((line, transfer_id_of(line.agreement_id, c.TransferKind.PAYMENT)) for line in order.lines)
-    return tuple(c.PaymentMade(line.agreement_id, transfer_id, line.cost) for line, transfer_id in paid)
-
-
-def _awaited(order: Order) -> tuple[c.OrderLine, ...]:
-    """Return the lines of an order without their countersigned agreement."""
-    return tuple(line for line in order.lines if line.agreement_id not in order.countersigned)
-
-
-def _paid(line: c.OrderLine | None, made: c.PaymentMade) -> c.PaymentMade | c.ChangePosted:
-    named = None if line is None else line.amended
-    return made if named is None else c.ChangePosted(*named, made.transfer_id, made.amount)
-
-
-def _unpaid(line: c.OrderLine | None, refused: c.PaymentRefused) -> c.PaymentRefused | c.ChangeRefused:
-    named = None if line is None else line.amended
-    return refused if named is None else c.ChangeRefused(*named, refused.code, refused.detail)
-
-
-def announcements(order: Order) -> list[tuple[str, Performative, c.Content]]:
-    """Return the unrequested messages after an order was posted or voided."""
-    told: list[tuple[str, Performative, c.Content]] = []
-    if order.state is c.OrderState.VOIDED:
-        told.append(
-            (order.user, Performative.INFORM, c.OrderVoided(order.order_id, order.code, order.reason, _awaited(order)))
-        )
-        for line in order.lines:
-            refused = _unpaid(line, c.PaymentRefused(line.agreement_id, order.code, order.reason))
-            how = Performative.INFORM if isinstance(refused, c.PaymentRefused) else Performative.REFUSE
-            told.append((line.resource, how, refused))
-    for line, made in zip(order.lines, _payments(order), strict=False):
-        told.append((line.resource, Performative.AGREE, _paid(line, made)))
-    return told
+def _payment(line: c.OrderLine) -> c.PaymentMade:
+    return c.PaymentMade(line.agreement_id, transfer_id_of(line.agreement_id, c.TransferKind.PAYMENT), line.cost)
 
 
 def agreement_of(content: c.Content) -> str:
@@ -293,11 +267,19 @@ class BankParty(Party):
         return [] if self._open.pop(order.order_id, None) is None else self._announce(order, message)
 
     def _announce(self, order: Order, message: Message | None) -> list[Effect]:
-        user_knows = message is not None and isinstance(message.content, c.OrderWithdrawal)
+        """Tell the parties of an order that it was posted or voided, except a buyer that has withdrawn it."""
+        told: list[tuple[str, Performative, c.Content]] = []
+        withdrawn = message is not None and isinstance(message.content, c.OrderWithdrawal)
+        if order.state is c.OrderState.VOIDED and not withdrawn:
+            told.append((order.user, Performative.INFORM, _voided(order)))
+        for line in order.lines:
+            performative, content = _line_answer(order, line)
+            if isinstance(content, c.PaymentRefused):
+                performative = Performative.INFORM
+            told.append((line.resource, performative, content))
         return [
             Send(Message(performative, self.name, receiver, order.order_id, content))
-            for receiver, performative, content in announcements(order)
-            if receiver != order.user or not user_knows
+            for receiver, performative, content in told
         ]
 
     def _fate_of(self, message: Message, order: Order, ended: DecidedChange | None) -> Send | None:

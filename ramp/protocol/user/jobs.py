@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ramp.model import contents as c
-from ramp.model.acl import Message, Performative
+from ramp.model.acl import Message
 from ramp.model.agreement import Agreement
+from ramp.model.communicative_acts import DECLARED
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect, Persist, Report
-from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutputAsked, JobSubmitted
+from ramp.protocol.events import JobAsked, JobSubmitted
 from ramp.protocol.progress import QueryAnswered
 from ramp.protocol.questions import Questions
 from ramp.protocol.records import JobHeard, JobOrdered
@@ -30,7 +31,7 @@ UNKNOWN_JOB = "unknown_job"
 ORDER_MARK = "order/"
 """Prefix of an order's query id, before the job id."""
 
-JobCommand = JobSubmitted | JobAsked | JobCancelled | JobOutputAsked | JobInputSent
+JobCommand = JobSubmitted | JobAsked
 JobAnswer = c.JobStatus | c.JobRefused | c.JobOutput
 
 
@@ -98,30 +99,17 @@ class OwnJobs:
     def command(self, command: JobCommand, now: Instant) -> list[Effect]:
         if isinstance(command, JobSubmitted):
             return self._submit(command.order, now)
-        if isinstance(command, JobInputSent):
-            return self._send_input(command, now)
-        job = self._jobs.get(command.job_id)
+        query_id, word = command.query_id, command.word
+        if isinstance(word, c.JobInputPiece):
+            agreement = self._agreements.get(word.agreement_id)
+            if agreement is None:
+                return [Report(QueryAnswered(query_id, self._not_bought(word.job_id, word.agreement_id)))]
+            return self._ask(query_id, agreement.resource, word, now)
+        job = self._jobs.get(word.job_id)
         if job is None:
-            refused = c.JobRefused(command.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
-            return [Report(QueryAnswered(command.query_id, refused))]
-        agreement_id = job.order.agreement_id
-        content: c.Content
-        match command:
-            case JobAsked():
-                content, performative = c.JobQuery(command.job_id, agreement_id), Performative.QUERY_REF
-            case JobCancelled():
-                content, performative = c.JobCancellation(command.job_id, agreement_id), Performative.CANCEL
-            case JobOutputAsked(_, _, name, offset):
-                content = c.JobOutputQuery(command.job_id, agreement_id, name, offset)
-                performative = Performative.QUERY_REF
-        return self._ask(command.query_id, job.resource, content, performative, now)
-
-    def _send_input(self, sent: JobInputSent, now: Instant) -> list[Effect]:
-        agreement = self._agreements.get(sent.agreement_id)
-        if agreement is None:
-            return [Report(QueryAnswered(sent.query_id, self._not_bought(sent.job_id, sent.agreement_id)))]
-        piece = c.JobInputPiece(sent.job_id, sent.agreement_id, sent.offset, sent.data)
-        return self._ask(sent.query_id, agreement.resource, piece, Performative.REQUEST, now)
+            refused = c.JobRefused(word.job_id, "", UNKNOWN_JOB, "no job of this name has been ordered")
+            return [Report(QueryAnswered(query_id, refused))]
+        return self._ask(query_id, job.resource, replace(word, agreement_id=job.order.agreement_id), now)
 
     def _not_bought(self, job_id: str, agreement_id: str) -> c.JobRefused:
         return c.JobRefused(job_id, agreement_id, NOT_BOUGHT, f"{agreement_id} is not an active agreement")
@@ -142,14 +130,11 @@ class OwnJobs:
         return [Persist(JobOrdered(job.request_id, job.resource, order, now)), *self._order(job, now)]
 
     def _order(self, job: OwnJob, now: Instant) -> list[Effect]:
-        return self._ask(ORDER_MARK + job.order.job_id, job.resource, job.order, Performative.REQUEST, now)
+        return self._ask(ORDER_MARK + job.order.job_id, job.resource, job.order, now)
 
-    def _ask(
-        self, query_id: str, resource: str, content: c.Content, performative: Performative, now: Instant
-    ) -> list[Effect]:
-        return self._questions.ask(
-            query_id, resource, lambda: content, now, role=Role.RESOURCE, performative=performative
-        )
+    def _ask(self, query_id: str, resource: str, word: c.Content, now: Instant) -> list[Effect]:
+        (performative,) = DECLARED[type(word)].performatives
+        return self._questions.ask(query_id, resource, lambda: word, now, role=Role.RESOURCE, performative=performative)
 
     def answered(self, message: Message, answer: JobAnswer, now: Instant) -> list[Effect]:
         """Take a resource's answer about a job; ignored unless its question is open.

@@ -33,7 +33,7 @@ from signxml.exceptions import SignXMLException
 
 from ramp.errors import DocumentError, SealInvalid, SignatureInvalid, SignerUnknown
 from ramp.model import instant
-from ramp.model.acl import ANY_AGE, CONTENT_OF, ROLES_OF, Message
+from ramp.model.acl import ANY_AGE, ROLES_OF, Message
 from ramp.model.agreement import Agreement, Signable, Signed
 from ramp.model.instant import MINUTE, Duration, Instant
 from ramp.model.seal import Role, Seal
@@ -298,22 +298,10 @@ class PublicNotary:
         check_role(signer.role, kind, sealed.sender)
         performative = seals.read_performative(sealed.performative)
         content = documents.read_content(sealed.body, self, now, f"{performative} of {sealed.sender}")
-        if kind not in CONTENT_OF[performative]:
-            raise DocumentError(
-                f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative"
-            )
+        seal = Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text)
+        message = seals.message_of(sealed, kind, content, seal)
         self._tell(f"{sealed.document} goes with {performative}, and {signer.role} is the role to say it in")
-        return Message(
-            performative=performative,
-            sender=sealed.sender,
-            receiver=sealed.receiver,
-            conversation_id=sealed.conversation_id,
-            content=content,
-            reply_with=sealed.reply_with,
-            in_reply_to=sealed.in_reply_to,
-            reply_by=seals.read_reply_by(sealed.reply_by or None),
-            seal=Seal(signer.name, signer.role, sealed.receiver, sealed.conversation_id, signed_at, text),
-        )
+        return message
 
     def _check_seal(self, sealed: seals.SealedText, signed_at: Instant, now: Instant) -> CertifiedParty:
         try:

@@ -39,6 +39,7 @@ from ramp.errors import SAME_VERSION, DocumentError, SealInvalid, wrong_version
 from ramp.model import contents, instant
 from ramp.model.acl import CONTENT_OF, WIRE_VERSION, Message, Performative
 from ramp.model.instant import MILLISECOND, Duration, Instant
+from ramp.model.seal import Seal
 from ramp.rfql.signing.certificates import CERTIFICATE_BYTES_MAX, PrivateKey, PublicKey
 from ramp.rfql.xml import schema
 from ramp.rfql.xml.markup import shown
@@ -185,6 +186,34 @@ def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
     )
 
 
+def message_of(sealed: SealedText, kind: type, content: contents.Content, seal: Seal | None = None) -> Message:
+    """Return the message of these headers.
+
+    Args:
+        sealed: the headers.
+        kind: of content, which the performative must allow.
+        content: as read; it may stand in for one of that kind.
+        seal: as verified, if there is one.
+
+    Raises:
+        DocumentError: if the performative does not allow the kind, or a header is invalid.
+    """
+    performative = read_performative(sealed.performative)
+    if kind not in CONTENT_OF[performative]:
+        raise DocumentError(f"{performative} of {sealed.sender}: {kind.__name__} does not go with this performative")
+    return Message(
+        performative,
+        sealed.sender,
+        sealed.receiver,
+        sealed.conversation_id,
+        content,
+        sealed.reply_with,
+        sealed.in_reply_to,
+        read_reply_by(sealed.reply_by),
+        seal,
+    )
+
+
 _ECDSA: Final = ec.ECDSA(hashes.SHA256())
 
 
@@ -306,13 +335,13 @@ def write_reply_by(reply_by: Duration) -> str:
     return f"{whole}.{fraction:03d}" if fraction else str(whole)
 
 
-def read_reply_by(text: str | None) -> Duration | None:
-    """Read the text of `write_reply_by`; None if the slot is missing.
+def read_reply_by(text: str) -> Duration | None:
+    """Read the text of `write_reply_by`; None if it is empty.
 
     Raises:
         DocumentError: if it is no duration.
     """
-    if text is None:
+    if not text:
         return None
     whole, _, fraction = text.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= _MILLISECONDS_DIGITS_MAX):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ramp.errors import LedgerRefusal
-from ramp.ledger.contract_change import Grounds, ended
-from ramp.ledger.entry import Order
+from ramp.ledger.entry import Grounds, Order, ended
 from ramp.ledger.interface import Ledger
 from ramp.model import contents as c
 from ramp.model.acl import Message

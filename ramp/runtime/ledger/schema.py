@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from ramp.errors import ConfigurationError, check_version
-from ramp.ledger.contract_change import Grounds
-from ramp.ledger.entry import AccountKind, Action, EvidenceKind
+from ramp.ledger.entry import AccountKind, Action, EvidenceKind, Grounds
 from ramp.model.contents import OrderState, TransferKind
 from ramp.runtime.state_versions import SCHEMA_VERSION
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from ramp.errors import LedgerCorrupt
-from ramp.ledger.contract_change import DecidedChange
 from ramp.ledger.entry import (
     Account,
     Action,
     Balance,
+    DecidedChange,
     Entry,
     Evidence,
     Order,

@@ -30,7 +30,7 @@ UNBOUNDED: dict[str, tuple[str, ...]] = {
         "jobs._waiting",
         "jobs._reads",
     ),
-    "BankParty": ("_asked", "_open"),
+    "BankParty": ("_open",),
     "DirectoryParty": ("_entries",),
 }
 """What would grow without a limit if a message that means nothing left something behind."""

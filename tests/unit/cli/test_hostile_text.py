@@ -102,7 +102,6 @@ ANSWERS: dict[str, tuple[ev.Event, ...]] = {
     "AgreementResized": (ev.ChangesEnded((NOT_DONE,)),),
     "ListJobs": (ev.JobsListed((ev.JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
     "JobAsked": (STATUS,),
-    "JobCancelled": (STATUS,),
     "JobSubmitted": (ev.Refused(ev.MarketRefusalCode.JOB_REFUSED, "no account"),),
     "AccountAsked": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
     "MachineAsked": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),

@@ -19,10 +19,11 @@ from ramp.control.events import Event, JobsListed, JobStanding, MarketRefusalCod
 from ramp.control.requests import ListJobs, Request
 from ramp.control.status import AgentStatus, ServerStatus, SwarmStatus
 from ramp.errors import ConfigurationError, ControlLineError
+from ramp.model import contents as c
 from ramp.model.contents import JobOrder, JobOutput, JobRefused, JobStatus
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, Delivery, JobState
 from ramp.model.instant import to_datetime
-from ramp.protocol.events import JobAsked, JobCancelled, JobInputSent, JobOutputAsked, JobSubmitted
+from ramp.protocol.events import JobAsked, JobSubmitted
 from ramp.runtime.state_folder import StateFolder
 
 ORDER = JobOrder("job-1", "a1", 8, 1, 0, ("run",))
@@ -61,7 +62,7 @@ def test_a_job_that_has_ended_is_cancelled_without_a_question(known: JobsListed)
 def test_a_job_that_runs_is_cancelled_at_its_resource() -> None:
     ended = replace(RUNNING, state=JobState.CANCELLED)
     found, asked = held(dialogues.cancel_job("job-1"), listed(RUNNING), ended)
-    assert (found.status, asked[1]) == (ended, JobCancelled("", "job-1"))
+    assert (found.status, asked[1]) == (ended, JobAsked("", c.JobCancellation("job-1", "")))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,10 @@ def test_the_list_of_files_comes_in_pieces() -> None:
     answers = (piece(first, 0, 3, FOLDER), piece(second, 2, 3, FOLDER))
     found, asked = held(dialogues.job_files("job-1"), listed(DONE), *answers)
     assert [(each.path, each.size) for each in found] == [("stdout", 0), ("a b", 1), ("c", 2)]
-    assert asked[1:] == [JobOutputAsked("", "job-1", FOLDER, 0), JobOutputAsked("", "job-1", FOLDER, 2)]
+    assert asked[1:] == [
+        JobAsked("", c.JobOutputQuery("job-1", "", FOLDER, 0)),
+        JobAsked("", c.JobOutputQuery("job-1", "", FOLDER, 2)),
+    ]
 
 
 def test_all_files_but_the_streams_are_saved(tmp_path: Path) -> None:
@@ -106,7 +110,7 @@ def test_a_file_that_is_saved_may_be_named_as_one_that_is_printed(tmp_path: Path
         dialogues.fetched("job-1", tmp_path, [asked]), listed(DONE), files, listed(DONE), piece(b"xyz", 0, 3)
     )
     assert len(found) == 1
-    assert questions[-1] == JobOutputAsked("", "job-1", name, 0)
+    assert questions[-1] == JobAsked("", c.JobOutputQuery("job-1", "", name, 0))
 
 
 def test_files_larger_than_their_site_has_listed_do_not_fill_the_disk(
@@ -133,8 +137,8 @@ def test_an_archive_goes_in_pieces_before_its_order() -> None:
     found, asked = held(dialogues._ordered(ORDER, archive), *answers)
     assert found == WAITING
     assert asked == [
-        JobInputSent("", "job-1", "a1", 0, base64.b64encode(archive[:-1]).decode()),
-        JobInputSent("", "job-1", "a1", OUTPUT_CHUNK_BYTES, "AA=="),
+        JobAsked("", c.JobInputPiece("job-1", "a1", 0, base64.b64encode(archive[:-1]).decode())),
+        JobAsked("", c.JobInputPiece("job-1", "a1", OUTPUT_CHUNK_BYTES, "AA==")),
         JobSubmitted(ORDER),
     ]
     assert held(dialogues._ordered(ORDER, archive), NOTHING) == (NOTHING, asked[:1])
@@ -142,7 +146,7 @@ def test_an_archive_goes_in_pieces_before_its_order() -> None:
 
 def test_a_job_that_runs_is_looked_up() -> None:
     found, asked = held(dialogues.job("job-1"), listed(RUNNING), DONE)
-    assert (found.status, asked[1]) == (DONE, JobAsked("", "job-1"))
+    assert (found.status, asked[1]) == (DONE, JobAsked("", c.JobQuery("job-1", "")))
 
 
 @pytest.mark.parametrize("path", ["", ".", "./", "/etc/passwd", "../x", "a\nb", "\x1b[31m", "a\udcff", "x" * 1001])

@@ -12,6 +12,7 @@ from ramp.control.answering import asked
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
 from ramp.errors import ControlLineError, RampError
+from ramp.model import contents as c
 from ramp.model.contents import JobOrder, JobPeer, JobVariable
 from ramp.model.instant import HOUR, Instant
 from ramp.model.slot import StaticTerms
@@ -149,10 +150,10 @@ QUESTIONS: dict[str, Callable[[JobOrder], rq.Request]] = {
     "machine": lambda _: ev.MachineAsked("", "m", HOUR),
     "resources": lambda _: ev.ResourcesAsked("", "resource-trader"),
     "launch": lambda order: ev.JobSubmitted(replace(order, job_id="job-2")),
-    "job": lambda order: ev.JobAsked("", order.job_id),
-    "cancel_job": lambda order: ev.JobCancelled("", order.job_id),
-    "job_output": lambda order: ev.JobOutputAsked("", order.job_id, "stdout", 0),
-    "job_input": lambda order: ev.JobInputSent("", "job-3", order.agreement_id, 0, "YQ=="),
+    "job": lambda order: ev.JobAsked("", c.JobQuery(order.job_id, "")),
+    "cancel_job": lambda order: ev.JobAsked("", c.JobCancellation(order.job_id, "")),
+    "job_output": lambda order: ev.JobAsked("", c.JobOutputQuery(order.job_id, "", "stdout", 0)),
+    "job_input": lambda order: ev.JobAsked("", c.JobInputPiece("job-3", order.agreement_id, 0, "YQ==")),
     "deposit": lambda _: ev.DepositOrdered("deposit-1", "alice", 1, "memo"),
     "overview": lambda _: ev.OverviewAsked("", 0, 0),
 }
@@ -177,7 +178,7 @@ def test_no_question_stays_without_an_answer(market: Market, order: JobOrder, ve
 def test_the_reason_names_the_value(market: Market, order: JobOrder) -> None:
     for given, named in (
         (ev.AccountAsked("", -62_135_596_800_000_000, None), "1970"),
-        (ev.JobOutputAsked("", order.job_id, "out\0x", 0), "U+0000"),
+        (ev.JobAsked("", c.JobOutputQuery(order.job_id, "", "out\0x", 0)), "U+0000"),
         (ev.MachineAsked("", "m", 10**30), "duration"),
     ):
         found = market.said(given)

@@ -308,12 +308,6 @@ def test_the_banks_clock_is_told_to_who_asks(bank: Any) -> None:
     assert (sent.message.performative, sent.message.content) == (Performative.INFORM, c.ClockReading("q7", 12_345))
 
 
-def test_of_an_order_that_was_void_before_it_came_nobody_knows_the_lines() -> None:
-    void = Order("o1", "alice", (), HOUR, 1, c.OrderState.VOIDED, 2, "withdrawn", "no longer")
-    refused = c.PaymentRefused("a1", "withdrawn", "no longer")
-    assert agreement_answer(void, "a1") == (Performative.REFUSE, refused)
-
-
 def test_of_a_void_order_an_addition_is_refused_as_a_change() -> None:
     addition = c.OrderLine("a1#2", "res1", 5, becomes="digest")
     void = Order("o1", "alice", (addition,), HOUR, 1, c.OrderState.VOIDED, 2, "withdrawn", "why")

@@ -62,10 +62,10 @@ def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: An
     bought = alice.bought()
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     answer(alice, message, status(bought, JobState.RUNNING))
-    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q", c.JobQuery("job-1", ""))))
     assert [type(each) for each in answer(alice, asked, REFUSED)] == [fx.Report]
     assert alice.party.jobs.known[0].word == status(bought, JobState.RUNNING)
-    (asked,) = messages(alice.command(ev.JobAsked("q2", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q2", c.JobQuery("job-1", ""))))
     assert [type(each) for each in answer(alice, asked, status(bought, JobState.QUEUED))] == [fx.Report]
     assert alice.party.jobs.known[0].word == status(bought, JobState.QUEUED)
 

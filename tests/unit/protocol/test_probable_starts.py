@@ -84,7 +84,7 @@ class Market:
 
     def status(self, job_id: str = "job-1") -> Any:
         """As its buyer hears of it."""
-        self.world.command("alice", ev.JobAsked(f"q{self.world.now}", job_id))
+        self.world.command("alice", ev.JobAsked(f"q{self.world.now}", c.JobQuery(job_id, "")))
         self.world.run(limit=10 * SECOND)
         (word,) = [each.word for each in self.world.users["alice"].jobs.known if each.order.job_id == job_id]
         return word
@@ -272,7 +272,7 @@ def test_a_queued_job_that_ends_without_a_start_is_not_delivered(market: Market)
 def test_a_buyer_who_withdraws_or_cancels_is_owed_nothing(market: Market) -> None:
     market.orders()
     market.orders("job-2")
-    market.world.command("alice", ev.JobCancelled("c", "job-2"))
+    market.world.command("alice", ev.JobAsked("c", c.JobCancellation("job-2", "")))
     market.world.run(limit=10 * SECOND)
     market.world.command("alice", ev.RequestWithdrawn("r1"))
     market.world.run(limit=MINUTE)
