@@ -13,8 +13,7 @@ from typing import Annotated, Any, Final
 from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.answers import limit_of
-from ramp.batch.gridengine.questions import ask_of_some
+from ramp.batch.gridengine.questions import ask_of_some, limit_of
 from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
@@ -177,7 +176,12 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
         market_user=market_account(options.market_user, settings.resource),
         default_duration=_checked(run, options, settings),
     )
-    _check_cores(run, options.queue, settings)
+    slots = sum(each.slots_total for each in ask(questions.QUEUES, run).instances if each.queue == options.queue)
+    if slots < settings.cores:
+        raise ConfigurationError(
+            f"the queue {options.queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
+            key=f"{settings.resource}.cores",
+        )
     return system
 
 
@@ -254,16 +258,6 @@ def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Rema
         do = f"as a manager, run {' and '.join(missing)}"
         return [Remark("privilege", resource, f"the account {account} may not sell slots", do)]
     return [Remark("privilege", resource, f"the account {account} may reserve in {system.environment}")]
-
-
-def _check_cores(run: Runner, queue: str, settings: PluginSettings) -> None:
-    report = ask(questions.QUEUES, run)
-    slots = sum(each.slots_total for each in report.instances if each.queue == queue)
-    if slots < settings.cores:
-        raise ConfigurationError(
-            f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
-            key=f"{settings.resource}.cores",
-        )
 
 
 def inspect(settings: PluginSettings, now: Instant) -> tuple[Sequence[Remark], Callable[[], Comparing]]:
