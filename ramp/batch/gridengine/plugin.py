@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
@@ -48,7 +48,7 @@ class GridEngineMachine(BatchMachine):
 
     def __init__(self, system: GridEngine, *others: Any, **named: Any) -> None:
         super().__init__(system, *others, **named)
-        self._answers: dict[tuple[object, ...], int] = {}
+        self._verified = lru_cache(_VERIFIED_MAX)(self._verify)
 
     def begin(self, now: Instant) -> None:
         """Sweep reservations (see `BatchMachine.begin`), and usersets that a crash has left without a reservation.
@@ -70,7 +70,7 @@ class GridEngineMachine(BatchMachine):
         found = self._grantable(slot, now)
         if found < slot.cores and self.book.to_remove(now):  # expired reservations still take slots
             self.reconciler.sweep(now)
-            self._answers.clear()
+            self._verified.cache_clear()
             found = self._grantable(slot, now)
         if found >= slot.cores:
             return slot
@@ -78,14 +78,11 @@ class GridEngineMachine(BatchMachine):
         return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=detail)
 
     def _grantable(self, slot: Slot, now: Instant) -> int:
-        picture = self.picture(now)
-        asked = (picture.taken_at, slot.start, slot.end, slot.token)
-        if asked not in self._answers:
-            if len(self._answers) >= _VERIFIED_MAX:
-                self._answers.clear()
-            start, end = slot.start // SECOND * SECOND, -(-slot.end // SECOND) * SECOND
-            self._answers[asked] = self.system.verify(WantedReservation("", start, end, parts_of(slot.token)))
-        return self._answers[asked]
+        return self._verified(self.picture(now).taken_at, slot.start, slot.end, slot.token)
+
+    def _verify(self, _taken_at: Instant, start: Instant, end: Instant, token: str) -> int:
+        start, end = start // SECOND * SECOND, -(-end // SECOND) * SECOND
+        return self.system.verify(WantedReservation("", start, end, parts_of(token)))
 
 
 RESERVERS: Final = "arusers"
