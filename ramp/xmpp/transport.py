@@ -22,7 +22,7 @@ from typing import Any
 
 from ramp.errors import ConfigurationError, DocumentError, TransportError
 from ramp.model.acl import EncodedMessage
-from ramp.xmpp import spade_patches, wire
+from ramp.xmpp import wire
 from ramp.xmpp.address import sender_of
 from ramp.xmpp.behaviour import Agent, Courier, UnmatchedMessages
 from ramp.xmpp.link import Link, TransportSettings
@@ -73,7 +73,8 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
             raise ConfigurationError(f"invalid XMPP address: got {jid!a}, expected canonical user@domain", key="jid")
         policy = asyncio.get_event_loop_policy()
         super().__init__(jid, password, port=settings.servers[0][1], verify_security=True)
-        spade_patches.leave_container(self, policy)
+        asyncio.set_event_loop_policy(policy)  # SPADE's container has replaced it by uvloop's
+        self.container.unregister(jid)  # it would deliver messages inside the process
         self.settings = settings
         self.client: Any = None  # a MarketStream once started
         self.dropped = 0
@@ -118,8 +119,7 @@ class MarketAgent(Agent, abc.ABC):  # type: ignore[misc]
         """
         if self.client is not None:
             raise TransportError(f"{self.jid}: already started; create a new agent")
-        spade_patches.adopt_loop(self)
-        spade_patches.apply()
+        self.loop = self.container.loop = asyncio.get_running_loop()  # instead of that of the container's first agent
         self.client = MarketStream(
             str(self.jid),
             self.password,

@@ -7,14 +7,13 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Final
 
 from ramp.batch.commands import CommandRunner, Runner, ask, check_installed, market_account, own_account
 from ramp.batch.for_sale import ForSale
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.answers import limit_of
-from ramp.batch.gridengine.questions import ask_of_some
+from ramp.batch.gridengine.questions import ask_of_some, limit_of
 from ramp.batch.gridengine.system import GridEngine
 from ramp.batch.inspecting import Comparing, Remark, reading
 from ramp.batch.machine import SNAPSHOT_AGE_S, BatchMachine
@@ -49,7 +48,7 @@ class GridEngineMachine(BatchMachine):
 
     def __init__(self, system: GridEngine, *others: Any, **named: Any) -> None:
         super().__init__(system, *others, **named)
-        self._answers: dict[tuple[object, ...], int] = {}
+        self._verified = lru_cache(_VERIFIED_MAX)(self._verify)
 
     def begin(self, now: Instant) -> None:
         """Sweep reservations (see `BatchMachine.begin`), and usersets that a crash has left without a reservation.
@@ -71,7 +70,7 @@ class GridEngineMachine(BatchMachine):
         found = self._grantable(slot, now)
         if found < slot.cores and self.book.to_remove(now):  # expired reservations still take slots
             self.reconciler.sweep(now)
-            self._answers.clear()
+            self._verified.cache_clear()
             found = self._grantable(slot, now)
         if found >= slot.cores:
             return slot
@@ -79,14 +78,11 @@ class GridEngineMachine(BatchMachine):
         return Refusal(unit.number, RefusalCode.CORES_TAKEN, detail=detail)
 
     def _grantable(self, slot: Slot, now: Instant) -> int:
-        picture = self.picture(now)
-        asked = (picture.taken_at, slot.start, slot.end, slot.token)
-        if asked not in self._answers:
-            if len(self._answers) >= _VERIFIED_MAX:
-                self._answers.clear()
-            start, end = slot.start // SECOND * SECOND, -(-slot.end // SECOND) * SECOND
-            self._answers[asked] = self.system.verify(WantedReservation("", start, end, parts_of(slot.token)))
-        return self._answers[asked]
+        return self._verified(self.picture(now).taken_at, slot.start, slot.end, slot.token)
+
+    def _verify(self, _taken_at: Instant, start: Instant, end: Instant, token: str) -> int:
+        start, end = start // SECOND * SECOND, -(-end // SECOND) * SECOND
+        return self.system.verify(WantedReservation("", start, end, parts_of(token)))
 
 
 RESERVERS: Final = "arusers"
@@ -177,7 +173,12 @@ def open_system(settings: PluginSettings, options: GridEngineOptions) -> GridEng
         market_user=market_account(options.market_user, settings.resource),
         default_duration=_checked(run, options, settings),
     )
-    _check_cores(run, options.queue, settings)
+    slots = sum(each.slots_total for each in ask(questions.QUEUES, run).instances if each.queue == options.queue)
+    if slots < settings.cores:
+        raise ConfigurationError(
+            f"the queue {options.queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
+            key=f"{settings.resource}.cores",
+        )
     return system
 
 
@@ -254,16 +255,6 @@ def conditions(resource: str, system: GridEngine, now: Instant) -> Sequence[Rema
         do = f"as a manager, run {' and '.join(missing)}"
         return [Remark("privilege", resource, f"the account {account} may not sell slots", do)]
     return [Remark("privilege", resource, f"the account {account} may reserve in {system.environment}")]
-
-
-def _check_cores(run: Runner, queue: str, settings: PluginSettings) -> None:
-    report = ask(questions.QUEUES, run)
-    slots = sum(each.slots_total for each in report.instances if each.queue == queue)
-    if slots < settings.cores:
-        raise ConfigurationError(
-            f"the queue {queue} has {slots} slots, fewer than the {settings.cores} cores of the resource",
-            key=f"{settings.resource}.cores",
-        )
 
 
 def inspect(settings: PluginSettings, now: Instant) -> tuple[Sequence[Remark], Callable[[], Comparing]]:

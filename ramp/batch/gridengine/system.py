@@ -17,7 +17,7 @@ from typing import Final
 
 from ramp.batch.commands import Completed, Runner, ask
 from ramp.batch.gridengine import questions
-from ramp.batch.gridengine.answers import granted_number, verified_slots
+from ramp.batch.gridengine.questions import granted_number, verified_slots
 from ramp.batch.gridengine.records import AdvanceReservation, BatchJob, QueueInstance, QueueReport
 from ramp.batch.system import (
     NAME_PREFIX,

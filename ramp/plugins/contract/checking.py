@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Final
 
 from ramp.errors import RampError
-from ramp.plugins.contract import booking, misuse, quoting, resizing
+from ramp.plugins.contract import booking, quoting, resizing
 from ramp.plugins.contract.subject import AskedPlugin, ContractBroken, NotChecked, Rule, Subject
 
 
@@ -29,7 +29,7 @@ def trials_of(group: ModuleType) -> Iterator[Callable[[Subject, AskedPlugin], No
 
 
 RULES: Final[tuple[Rule, ...]] = tuple(
-    _rule(trial) for group in (quoting, booking, resizing, misuse) for trial in trials_of(group)
+    _rule(trial) for group in (quoting, booking, resizing) for trial in trials_of(group)
 )
 """All rules of the contract, in the order in which they are tried."""
 

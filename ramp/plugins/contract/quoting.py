@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, HOUR, from_iso
-from ramp.model.offer import RefusalCode
+from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Slot
 from ramp.plugins.contract.subject import (
@@ -31,6 +31,7 @@ _LISTS: Final = {"running", "queued", "reservations", "projected_load"}
 _KEYS: Final = {"resource", "source", "time", "machine_time_s", "cores", "cores_busy", "load"} | _LISTS
 _JOB_KEYS: Final = {"job", "cores", "start", "end", "submitted", "user"}
 _RESERVATION_KEYS: Final = {"reservation_id", "key", "cores", "start", "end", "firm", "held_until"}
+_END_OF_TIME: Final = from_iso("9999-12-31T23:59:59Z")
 
 
 def source_is_one_of_three(subject: Subject, machine: AskedPlugin) -> None:
@@ -140,6 +141,16 @@ def a_window_that_has_passed(subject: Subject, machine: AskedPlugin) -> None:
     """A window that has passed: `window_passed`."""
     later = subject.start + DAY
     refused("quote", machine.quote(subject.unit(), later), RefusalCode.WINDOW_PASSED)
+
+
+def a_window_to_the_end_of_time(subject: Subject, machine: AskedPlugin) -> None:
+    """A window may end in the year 9999; a longer run is refused."""
+    unit = replace(subject.unit(1), deadline=_END_OF_TIME)
+    slot = slot_for(machine, unit, subject.now)
+    demand(slot.start >= subject.start, "quote: the slot begins before the window")
+    longer = replace(unit, wall_time=_END_OF_TIME)
+    answer = machine.quote(longer, subject.now)
+    demand(isinstance(answer, Refusal), f"quote: a run of 8 000 years got {answer!r:.200}")
 
 
 def holds_count_in_every_quote(subject: Subject, machine: AskedPlugin) -> None:

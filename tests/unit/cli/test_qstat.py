@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ramp.batch.gridengine.answers import read_queues, read_reservations
+from ramp.batch.gridengine.questions import read_queues, read_reservations
 from ramp.cli.main import main
 from ramp.model.contents import DirectoryListing, MachineStatus
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, from_iso

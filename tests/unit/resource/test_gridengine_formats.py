@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.gridengine.answers import read_queues, read_reservations
+from ramp.batch.gridengine.questions import read_queues, read_reservations
 from simulation.resource.gridengine import formats
 
 OUTPUTS = Path(__file__).parents[1] / "batch" / "gridengine" / "outputs"

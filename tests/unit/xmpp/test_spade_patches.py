@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from ramp.xmpp import spade_patches
+from ramp.xmpp import behaviour
 
 PLAIN = """
 import asyncio, inspect, json, sys
@@ -59,7 +59,7 @@ def test_fast_key_derivation_is_that_of_rfc_6070():
     class Mechanism:
         hash = hashlib.sha1
 
-    derive = spade_patches._derive_key
+    derive = behaviour._derive_key
     assert derive(Mechanism, b"password", b"salt", 1).hex() == "0c60c80f961f0e71f3a9b524af6012062fe037a6"
     assert derive(Mechanism, b"password", b"salt", 4096).hex() == "4b007901b765489abead49d926f721d065a429c1"
 

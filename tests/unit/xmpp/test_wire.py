@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ramp.errors import DocumentError, TransportError
 from ramp.model.acl import EncodedMessage
-from ramp.xmpp import spade_patches, wire
+from ramp.xmpp import wire
 
 # XML 1.0, production [2]: the ranges of Char
 XML_TEXT = st.text(
@@ -161,10 +161,11 @@ def test_bounce_names_condition_and_conversation():
 
 
 def test_plain_spade_reads_our_stanza_and_we_read_its():
-    spade_patches.import_spade()
     from slixmpp import ClientXMPP
     from slixmpp.stanza import Message as MessageStanza
     from spade.message import Message
+
+    from ramp.xmpp import behaviour  # noqa: F401 SPADE is imported by it
 
     client = ClientXMPP("bob@localhost", "secret")
     theirs = Message.from_node(MessageStanza(client, ElementTree.fromstring(encode("<a b='c'/>"))))
