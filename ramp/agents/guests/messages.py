@@ -18,6 +18,7 @@ from typing import Any, Final, Union
 import cattrs
 
 from ramp.model.instant import Instant
+from ramp.plugins.interface import PluginSettings
 from ramp.protocol import events as ev
 from ramp.runtime.guests.questions import ROWS, Question
 from ramp.runtime.model_json import strict_converter
@@ -37,13 +38,13 @@ class Opening:
         group: group of its entry point.
         name: name of its entry point.
         value: value of its entry point (`package.module:attribute`).
-        settings: fields of the `PluginSettings` of a plug-in; None for a price strategy.
+        settings: settings of a plug-in; None for a price strategy.
     """
 
     group: str
     name: str
     value: str
-    settings: dict[str, Any] | None
+    settings: PluginSettings | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
 from ramp.agents.guests.messages import Opening
 from ramp.agents.guests.process import MARK, environment_of
 from ramp.errors import PluginError, StateDamaged
 from ramp.model.instant import Instant
+from ramp.plugins.interface import PluginSettings
 from ramp.protocol import effects as fx
 from ramp.runtime.configuration.values import (
     PLUGIN_GROUP,
@@ -48,8 +48,7 @@ def open_machine(
     health = GuestHealth("plug-in", ports.watch)
     entry = entry_point(PLUGIN_GROUP, resource.plugin)
     if has_own_process(entry, resource.isolation):
-        settings = dataclasses.asdict(plugin_settings(resource, started_at, reservations.absolute()))
-        settings["state_dir"] = str(settings["state_dir"])
+        settings = plugin_settings(resource, started_at, reservations.absolute())
         isolated: IsolatedGuest[fx.AskMachine] = _isolated(entry, settings, health, ports)
         return isolated, UNKNOWN_YET
     try:
@@ -72,7 +71,7 @@ def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceS
 
 
 def _isolated(
-    entry: EntryPoint, settings: dict[str, Any] | None, health: GuestHealth, ports: GuestPorts
+    entry: EntryPoint, settings: PluginSettings | None, health: GuestHealth, ports: GuestPorts
 ) -> IsolatedGuest[Asking]:
     return IsolatedGuest(
         Opening(entry.group, entry.name, entry.value, settings),

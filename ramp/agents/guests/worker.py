@@ -172,15 +172,13 @@ class _Worker:
             self._channel.sendall(self._written(asked, told))
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
-        from ramp.plugins.interface import SOURCES, PluginSettings, checked_plugin
+        from ramp.plugins.interface import SOURCES, checked_plugin
         from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:
             return self._messages.Opened(""), GuardedStrategy(made, self).ask
-        fields = opening.settings
-        folder = fields["state_dir"]
-        plugin = checked_plugin(made(PluginSettings(**{**fields, "state_dir": folder and Path(folder)})))
+        plugin = checked_plugin(made(opening.settings))
         source = plugin.source
         if source not in SOURCES:
             raise ValueError(f"invalid source: got {source!r:.50}, expected one of {', '.join(SOURCES)}")

@@ -60,9 +60,8 @@ class Agent:
         self._limits = limits
         self.guest = self._new(Opening(PLUGIN_GROUP, "moody", f"{MODULE}:Moody", self._plugin_settings()))
 
-    def _plugin_settings(self) -> dict[str, Any]:
-        settings = PluginSettings("m1", 64, 1, BEGIN, self._settings, self._folder)
-        return {**dataclasses.asdict(settings), "state_dir": str(self._folder)}
+    def _plugin_settings(self) -> PluginSettings:
+        return PluginSettings("m1", 64, 1, BEGIN, self._settings, self._folder)
 
     def _new(self, opening: Opening) -> IsolatedGuest[Any]:
         return IsolatedGuest(

@@ -1,6 +1,7 @@
 """What an agent and a guest's process say to each other: nothing is lost on the way, and nothing else gets in."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from ramp.agents.guests.messages import Asked, Blame, Finding, NonsenseSaid, Not
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
+from ramp.plugins.interface import PluginSettings
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.pricing import PriceQuestion, PriceRefusal
@@ -61,7 +63,8 @@ def test_answers_arrive_as_they_were_given(answer: Any) -> None:
 
 def test_options_arrive() -> None:
     options = {"log": "a.swf", "speed": 2.5, "deep": {"list": [1, True, "x"]}}
-    opening = Opening("ramp.resource_plugins", "site", "site:Machine", {"resource": "m1", "options": options})
+    settings = PluginSettings("m1", 64, 1, 0, options, Path("/state/reservations"))
+    opening = Opening("ramp.resource_plugins", "site", "site:Machine", settings)
     assert messages.read_opening_or_question(body(messages.write(opening))) == opening
 
 
