@@ -189,7 +189,7 @@ class ResourceAgent(ComparingAgent):
     )
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        self.guests: list[IsolatedGuest[Any]] = []
+        self.guests: list[IsolatedGuest] = []
         self.launcher: JobLauncher | None = None
         self.site = Site()
         self.troubles: dict[str, str] = {}

@@ -23,7 +23,7 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import ApprovalAsked, Progress
 from ramp.protocol.records import Record
 from ramp.runtime.guests.health import GuestHealth
-from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
+from ramp.runtime.guests.questions import GuardedGuest
 from ramp.runtime.host import Host, Ports
 from simulation.kernel import EventQueue
 from simulation.market.actors import BANK, COMPOSITION, DIRECTORY, KEEPER, Actor, CountedIds, Crashed
@@ -161,8 +161,8 @@ class World(MarketView):
     def _add_resource(self, resource: ResourceSpec) -> None:
         name, faults, guests = resource.name, self.faults, self._guests
         watch = partial(self._watch, name)
-        machine = GuardedPlugin(resource.machine, GuestHealth("plug-in", watch))
-        pricing = GuardedStrategy(resource.strategy, GuestHealth("price strategy", watch))
+        machine = GuardedGuest(resource.machine, GuestHealth("plug-in", watch))
+        pricing = GuardedGuest(resource.strategy, GuestHealth("price strategy", watch))
         fixed: dict[str, object] = {
             "journal": self._journal(name),
             "machine": guests.behind(name, machine, "machine", faults.machines.get(name)),

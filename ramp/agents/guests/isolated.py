@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Final
 
 from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
 from ramp.agents.guests.process import GuestGone, GuestProcess, how_ended
@@ -49,8 +49,6 @@ def _moved(question: Question, by: Duration) -> Question:
     )
     return replace(question, units=tuple(later))
 
-
-Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
 TRIAL: Final[Duration] = SECOND
 """Timeout of a question that tests whether a failed guest works again."""
@@ -87,8 +85,8 @@ class GuestPorts:
 class _Waiting:
     """A question without an answer yet."""
 
-    question: fx.AskMachine | fx.PriceSlots
-    row: Row[Any, Any, Any, Any]
+    question: Question
+    row: Row
     timer: asyncio.TimerHandle | None = None
     answered: bool = False
 
@@ -97,7 +95,7 @@ class _Waiting:
         return self.row.call
 
 
-class IsolatedGuest(Generic[Asking]):
+class IsolatedGuest:
     """A guest and its process.
 
     Args:
@@ -235,7 +233,7 @@ class IsolatedGuest(Generic[Asking]):
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    def ask(self, question: Asking, now: Instant) -> ev.Answer | None:
+    def ask(self, question: Question, now: Instant) -> ev.Answer | None:
         """Accept a question; return the answer, or None if it comes later."""
         row = ROW_OF[type(question)]
         reason = self._unfit(row, now)
@@ -272,7 +270,7 @@ class IsolatedGuest(Generic[Asking]):
             self._waiting.append(_Waiting(question, failed.row, answered=True))
             self._wake.set()
 
-    def _unfit(self, row: Row[Any, Any, Any, Any], now: Instant) -> str:
+    def _unfit(self, row: Row, now: Instant) -> str:
         if len(self._waiting) >= self._limits.waiting_max:
             return f"{row.call}: too many questions wait ({len(self._waiting)})"
         if not row.impatient:

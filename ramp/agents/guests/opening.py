@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TypeVar
 
 from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
 from ramp.agents.guests.messages import Opening
@@ -25,11 +24,9 @@ from ramp.runtime.configuration.values import (
     pricing_strategy,
 )
 from ramp.runtime.guests.health import GuestHealth
-from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
+from ramp.runtime.guests.questions import GuardedGuest
 from ramp.runtime.host import Guest
 from ramp.runtime.sqlite_file import FROM_BACKUP
-
-Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
 
 UNKNOWN_YET = "live"
 """Source of a machine whose plug-in is not open yet; the resource makes no offers before."""
@@ -49,15 +46,14 @@ def open_machine(
     entry = entry_point(PLUGIN_GROUP, resource.plugin)
     if has_own_process(entry, resource.isolation):
         settings = plugin_settings(resource, started_at, reservations.absolute())
-        isolated: IsolatedGuest[fx.AskMachine] = _isolated(entry, settings, health, ports)
-        return isolated, UNKNOWN_YET
+        return _isolated(entry, settings, health, ports), UNKNOWN_YET
     try:
         plugin = open_plugin(resource, started_at, reservations)
     except PluginError as error:
         if error.transient:
             raise
         raise StateDamaged(reservations, error.reason, FROM_BACKUP) from error
-    return GuardedPlugin(plugin, health), plugin.source
+    return GuardedGuest(plugin, health), plugin.source
 
 
 def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
@@ -65,14 +61,13 @@ def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceS
     health = GuestHealth("price strategy", ports.watch)
     entry = entry_point(PRICING_GROUP, resource.pricing)
     if has_own_process(entry, resource.isolation):
-        isolated: IsolatedGuest[fx.PriceSlots] = _isolated(entry, None, health, ports)
-        return isolated
-    return GuardedStrategy(pricing_strategy(resource.pricing), health)
+        return _isolated(entry, None, health, ports)
+    return GuardedGuest(pricing_strategy(resource.pricing), health)
 
 
 def _isolated(
     entry: EntryPoint, settings: PluginSettings | None, health: GuestHealth, ports: GuestPorts
-) -> IsolatedGuest[Asking]:
+) -> IsolatedGuest:
     return IsolatedGuest(
         Opening(entry.group, entry.name, entry.value, settings),
         {**environment_of(os.environ, ports.limits.environment), MARK: f"{ports.owner} {health.guest}"},

@@ -173,16 +173,16 @@ class _Worker:
 
     def _open(self, opening: Any) -> tuple[Any, Callable[[Any, int], Any]]:
         from ramp.plugins.interface import SOURCES, checked_plugin
-        from ramp.runtime.guests.questions import GuardedPlugin, GuardedStrategy
+        from ramp.runtime.guests.questions import GuardedGuest
 
         made = EntryPoint(opening.name, opening.value, opening.group).load()
         if opening.settings is None:
-            return self._messages.Opened(""), GuardedStrategy(made, self).ask
+            return self._messages.Opened(""), GuardedGuest(made, self).ask
         plugin = checked_plugin(made(opening.settings))
         source = plugin.source
         if source not in SOURCES:
             raise ValueError(f"invalid source: got {source!r:.50}, expected one of {', '.join(SOURCES)}")
-        return self._messages.Opened(source, plugin.tended), GuardedPlugin(plugin, self, own_memory=False).ask
+        return self._messages.Opened(source, plugin.tended), GuardedGuest(plugin, self, own_memory=False).ask
 
     def _written(self, asked: Any, told: Any) -> bytes:
         """Encode an answer, or a failure if the answer cannot be encoded."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol
 
 from ramp.errors import PluginError, StorageFailed, told
 from ramp.model.instant import Instant
@@ -46,11 +46,6 @@ PRICE_MAX: Final = 10**9
 """Maximum price of a strategy in credits per core hour, far above any realistic price."""
 
 Question = fx.AskMachine | fx.PriceSlots
-Asked = TypeVar("Asked")
-Asking = TypeVar("Asking", bound=fx.AskMachine | fx.PriceSlots)
-Part = TypeVar("Part")
-Value = TypeVar("Value")
-Answered = TypeVar("Answered")
 Limit = Literal["quote", "price", "change", "snapshot"]
 
 
@@ -59,7 +54,7 @@ def _whole(question: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row(Generic[Asked, Part, Value, Answered]):
+class Row:
     """One question to a guest.
 
     Attributes:
@@ -84,16 +79,16 @@ class Row(Generic[Asked, Part, Value, Answered]):
         alone: whether its failure pauses only itself, because every visitor can cause it.
     """
 
-    question: type[Asked]
-    answer: type[Answered]
+    question: type[Question]
+    answer: type[ev.Answer]
     call: str
     same: tuple[str, ...]
-    ask: Callable[[Any, Part, Instant], Value] | None = None
-    parts: Callable[[Asked], Sequence[Part]] = _whole
-    problem: Callable[[Part, Value], str] = lambda *_: ""
-    failed: Callable[[Part, MachineInDoubt, bool], Any] = lambda _, doubt, __: doubt
-    told: Callable[[Asked, tuple[Value, ...]], Answered] | None = None
-    values: Callable[[Any], tuple[Value, ...]] = lambda answer: (answer.answer,)
+    ask: Callable[[Any, Any, Instant], Any] | None = None
+    parts: Callable[[Any], Sequence[Any]] = _whole
+    problem: Callable[[Any, Any], str] = lambda *_: ""
+    failed: Callable[[Any, MachineInDoubt, bool], Any] = lambda _, doubt, __: doubt
+    told: Callable[[Any, tuple[Any, ...]], ev.Answer] | None = None
+    values: Callable[[Any], tuple[Any, ...]] = lambda answer: (answer.answer,)
     limit: Limit = "change"
     changes: bool = False
     impatient: bool = False
@@ -101,7 +96,7 @@ class Row(Generic[Asked, Part, Value, Answered]):
     shows: tuple[str, ...] = ()
     alone: bool = False
 
-    def answered(self, question: Asked, values: tuple[Value, ...]) -> Answered:
+    def answered(self, question: Question, values: tuple[Any, ...]) -> ev.Answer:
         """Return the answer to a question, made of the values of all its parts."""
         if self.told is not None:
             return self.told(question, values)
@@ -188,7 +183,7 @@ def _write(value: Mapping[str, Any]) -> str:
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
+ROWS: Final[tuple[Row, ...]] = (
     Row(
         question=fx.QuoteSlots,
         answer=ev.SlotsQuoted,
@@ -307,7 +302,7 @@ ROWS: Final[tuple[Row[Any, Any, Any, Any], ...]] = (
 )
 """All questions to guests."""
 
-ROW_OF: Final[Mapping[type, Row[Any, Any, Any, Any]]] = {row.question: row for row in ROWS}
+ROW_OF: Final[Mapping[type, Row]] = {row.question: row for row in ROWS}
 """The row of each type of question."""
 
 
@@ -325,8 +320,7 @@ def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer
         asked: whether the guest may have started with it.
     """
     row, doubt = ROW_OF[type(question)], MachineInDoubt(reason)
-    answer: ev.Answer = row.answered(question, tuple(row.failed(part, doubt, asked) for part in row.parts(question)))
-    return answer
+    return row.answered(question, tuple(row.failed(part, doubt, asked) for part in row.parts(question)))
 
 
 def answer_problem(question: Question, answer: Any) -> str:
@@ -379,7 +373,7 @@ class Health(Protocol):
         ...
 
 
-class GuardedGuest(Generic[Asking]):
+class GuardedGuest:
     """A guest whose impossible answers and exceptions become refusals or doubts; only `StorageFailed` passes.
 
     Args:
@@ -393,7 +387,7 @@ class GuardedGuest(Generic[Asking]):
         self._health = health
         self._own_memory = own_memory
 
-    def ask(self, question: Asking, now: Instant) -> ev.Answer:
+    def ask(self, question: Question, now: Instant) -> ev.Answer:
         """Return the guest's answer to a party's question; during a pause it answers only about promised slots.
 
         Raises:
@@ -425,9 +419,4 @@ class GuardedGuest(Generic[Asking]):
             elif not health.is_well:
                 health.answered(row.call)
             values.append(value)
-        answer: ev.Answer = row.answered(question, tuple(values))
-        return answer
-
-
-GuardedPlugin = GuardedGuest[fx.AskMachine]
-GuardedStrategy = GuardedGuest[fx.PriceSlots]
+        return row.answered(question, tuple(values))

@@ -63,7 +63,7 @@ class Agent:
     def _plugin_settings(self) -> PluginSettings:
         return PluginSettings("m1", 64, 1, BEGIN, self._settings, self._folder)
 
-    def _new(self, opening: Opening) -> IsolatedGuest[Any]:
+    def _new(self, opening: Opening) -> IsolatedGuest:
         return IsolatedGuest(
             opening,
             {**environment_of(os.environ), **self.package.environment},

@@ -20,8 +20,7 @@ from ramp.protocol.pricing import PriceQuestion, PriceRefusal
 from ramp.runtime.guests.health import GuestHealth
 from ramp.runtime.guests.questions import (
     ROWS,
-    GuardedPlugin,
-    GuardedStrategy,
+    GuardedGuest,
     Question,
     answer_problem,
     raised,
@@ -56,7 +55,7 @@ def guarded(answer: Any) -> tuple[Any, list[str]]:
         assert progress.guest == "plug-in"
         told.append(progress.reason)
 
-    return GuardedPlugin(Guest(answer), GuestHealth("plug-in", watch)), told
+    return GuardedGuest(Guest(answer), GuestHealth("plug-in", watch)), told
 
 
 QUOTE = fx.QuoteSlots("c", (UNIT,))
@@ -213,9 +212,7 @@ def test_sold_slots_are_lost_moved_or_seen() -> None:
 
 def test_a_price_below_the_owners_minimum_is_a_failure_of_the_strategy() -> None:
     told: list[str] = []
-    strategy = GuardedStrategy(
-        lambda _: 4, GuestHealth("price strategy", lambda progress: told.append(progress.reason))
-    )
+    strategy = GuardedGuest(lambda _: 4, GuestHealth("price strategy", lambda progress: told.append(progress.reason)))
     (priced,) = strategy.ask(fx.PriceSlots("c", (PriceQuestion(70, 60, 5, 0.5),)), 0).prices
     assert isinstance(priced, PriceRefusal)
     assert priced.code is RefusalCode.PLUGIN_FAILED

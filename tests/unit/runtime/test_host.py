@@ -23,7 +23,7 @@ from ramp.protocol import events as said
 from ramp.protocol.party import Party
 from ramp.protocol.records import SlotReleased
 from ramp.runtime.guests.health import GuestHealth
-from ramp.runtime.guests.questions import GuardedPlugin
+from ramp.runtime.guests.questions import GuardedGuest
 from ramp.runtime.host import Host, Ports
 from ramp.runtime.journal import MemoryJournal
 from ramp.runtime.ledger.bank_ledger import BankLedger
@@ -255,8 +255,8 @@ def test_the_overview_comes_in_pages() -> None:
     assert len(set(trades)) == 601
 
 
-def machine_of(plugin: Any, watch: Callable[[Any], None] = lambda _: None) -> GuardedPlugin:
-    return GuardedPlugin(plugin, GuestHealth("plug-in", watch))
+def machine_of(plugin: Any, watch: Callable[[Any], None] = lambda _: None) -> GuardedGuest:
+    return GuardedGuest(plugin, GuestHealth("plug-in", watch))
 
 
 class Failing:
