@@ -72,7 +72,6 @@ class PartyBuilder:
         config: configuration of the market.
         state: its state folder.
         settings: settings of the connection to the XMPP server.
-        passwords: passwords of the agents' accounts by local name.
         leases: leases of redundant banks by local name.
         site: the Resource Agents of this process, which answer calls for proposals together.
     """
@@ -80,7 +79,6 @@ class PartyBuilder:
     config: SwarmConfig
     state: StateFolder
     settings: TransportSettings
-    passwords: dict[str, str]
     clock: SystemClock
     leases: dict[str, BankLease] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
@@ -102,8 +100,7 @@ class PartyBuilder:
 
     def anew(self) -> PartyBuilder:
         """Return a builder for the current configuration; `ConfigurationError` if that is invalid."""
-        config = running_config(self.config.path, self.state)
-        return replace(self, config=config, passwords=self.state.passwords(list(config.roles())))
+        return replace(self, config=running_config(self.config.path, self.state))
 
     async def update(self, agent: PartyAgent, name: str) -> None:
         """Apply changes that need no restart: an agent's certificate, its prices, new accounts of the bank."""
@@ -279,7 +276,8 @@ class PartyBuilder:
         ports = partial(Ports, notary=notary, sealed=self._market.sealed, **own_ports)
         clock = clock or self.clock
         settings = self.settings.beginning_at(crc32(name.encode())) if self.config.server.spread else self.settings
-        return kind(party.name, self.passwords[name], settings, party=party, ports=ports, clock=clock, **more)
+        password = self.state.passwords([name])[name]
+        return kind(party.name, password, settings, party=party, ports=ports, clock=clock, **more)
 
     def _memory(self, name: str) -> dict[str, Any]:
         check_room(self.state.journals)

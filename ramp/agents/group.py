@@ -374,13 +374,7 @@ async def run_agents(config: SwarmConfig, state: StateFolder, settings: Transpor
     Raises:
         ConfigurationError: an agent can never be built.
     """
-    building = PartyBuilder(
-        config=config,
-        state=state,
-        settings=settings,
-        passwords=state.passwords(names),
-        clock=SystemClock(),
-    )
+    building = PartyBuilder(config, state, settings, SystemClock())
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)
     if limits.format is LogFormat.JSON:

@@ -98,7 +98,7 @@ class OneProcess:
     def building(self) -> PartyBuilder:
         quotas = QuotaConfig(messages_per_sender_per_second=10**9, burst=10**9)
         settings = TransportSettings(servers=(("127.0.0.1", 5222),), quotas=quotas)
-        return PartyBuilder(self.config, self.state, settings, self.state.passwords(list(NAMES)), self.clock)
+        return PartyBuilder(self.config, self.state, settings, self.clock)
 
     async def bring_up(self, name: str) -> PartyAgent | None:
         """Build and start an agent; None if that fails."""
