@@ -73,23 +73,13 @@ class Composition:
         return SEALED | OFFERS if self.signed_offers else SEALED
 
     def roles(self, resources: Iterable[str], users: Iterable[str]) -> dict[str, Role]:
-        """Every party and what it is, the market's own first.
-
-        Args:
-            resources: names of the sellers.
-            users: names of the buyers.
-        """
+        """Every party by name and what it is, the market's own first."""
         directories = dict.fromkeys(self.directories, Role.DIRECTORY)
         own = {self.bank: Role.BANK, **directories, self.keeper: Role.KEEPER}
         return own | dict.fromkeys(resources, Role.RESOURCE) | dict.fromkeys(users, Role.USER)
 
     def directory_party(self, name: str, known: Sequence[KnownAgent] = ()) -> DirectoryParty:
-        """A directory's protocol.
-
-        Args:
-            name: the directory.
-            known: who was registered in its life before.
-        """
+        """A directory's protocol; `known` are those who were registered in its life before."""
         return DirectoryParty(name, timing=self.timing, known=known)
 
     def bank_party(self) -> BankParty:
@@ -101,13 +91,7 @@ class Composition:
         return KeeperParty(self.keeper, bank=self.bank, timing=self.timing)
 
     def user_party(self, name: str, ids: IdSource, rule: str = PAPER_RULE) -> UserParty:
-        """A buyer's protocol.
-
-        Args:
-            name: the buyer.
-            ids: where its identifiers come from.
-            rule: the auction rule of requests that name none.
-        """
+        """A buyer's protocol; `rule` is the auction rule of requests that name none."""
         return UserParty(
             name,
             bank=self.bank,
@@ -157,13 +141,7 @@ class Composition:
 
 
 def open_accounts(accounts: Iterable[OpeningAccount], ledger: Ledger, now: Instant) -> None:
-    """Open accounts that are not open yet, and credit opening deposits once (section 6.3).
-
-    Args:
-        accounts: whose, and with what.
-        ledger: the bank's.
-        now: the present.
-    """
+    """Open accounts that are not open yet, and credit opening deposits once (section 6.3)."""
     known = {balance.account.account_id for balance in ledger.balances()}
     for each in accounts:
         if each.name not in known:

@@ -16,11 +16,7 @@ from ramp.file_versions import Version, version_of
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
-    """Return the entry points of a group, of all packages that can be imported now.
-
-    Args:
-        group: `ramp.resource_plugins` and the like.
-    """
+    """Return the entry points of a group, of all packages that can be imported now."""
     search_path = tuple((folder, _version(folder)) for folder in sys.path)
     return list(_installed(group, search_path))
 

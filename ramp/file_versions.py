@@ -25,13 +25,8 @@ def version_of(path: Path) -> Version | None:
 
     Two changes within one tick of the file system's clock leave the same time of modification, and a replaced file may
     get the inode of an earlier one. So a file that was modified less than three seconds ago has a new version at each
-    call, and whoever keeps its content reads it again (Git's documentation, `racy-git`, has the same problem).
-
-    Args:
-        path: the file or folder.
-
-    Returns:
-        None where there is no such file.
+    call, and whoever keeps its content reads it again (Git's documentation, `racy-git`, has the same problem). None
+    means that there is no such file.
     """
     now = time.time_ns()
     try:

@@ -67,14 +67,7 @@ UP_STATES: Final = ("ready", "degraded")
 
 
 class Changing:
-    """Changes one market.
-
-    Args:
-        agents: the supervisor of its agents, with its current configuration.
-        overlay: its file as loaded, and later changes by commands.
-        state: its state folder.
-        clock: the clock.
-    """
+    """Changes the market of a supervisor; `overlay` is its file as loaded, with later changes by commands."""
 
     def __init__(self, agents: Supervisor, overlay: Overlay, state: StateFolder, clock: SystemClock) -> None:
         self._agents = agents

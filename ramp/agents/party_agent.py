@@ -41,13 +41,7 @@ _log = logging.getLogger(__name__)
 class PartyAgent(MarketAgent):
     """Runs a party's host on XMPP.
 
-    Args:
-        jid: the agent's address, which is also the party's name.
-        password: password of its account.
-        settings: settings of the connection.
-        party: the protocol.
-        ports: makes the ports of the host from the agent's own callbacks.
-        clock: the clock.
+    Its address is also the party's name. `ports` makes the ports of the host from the agent's own callbacks.
     """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = ()
@@ -126,11 +120,9 @@ class PartyAgent(MarketAgent):
         self.drop(sender, "bundle from %s dropped: this agent accepts none", sender)
 
     def take_in(self, encoded: EncodedMessage, kinds: tuple[type, ...] = ()) -> None:
-        """Decode a message and pass it to the host; the host's messages wait to be sent.
+        """Decode a message and pass it to the host, if its content is of one of these kinds; none for all kinds.
 
-        Args:
-            encoded: the message.
-            kinds: accepted types of contents; empty for all.
+        The host's messages wait to be sent.
 
         Raises:
             EffectFailed: the party's decision cannot be carried out.

@@ -29,13 +29,7 @@ def run(
     ready: Callable[[], None] | None = None,
     on_event: OnEvent | None = None,
 ) -> int:
-    """Launch a market and run it until SIGINT or SIGTERM.
-
-    Args:
-        config: configuration of the market.
-        state: its state folder.
-        ready: called once when all agents are ready.
-        on_event: called with events of agents.
+    """Launch a market and run it until SIGINT or SIGTERM; `ready` is called once when all agents are ready.
 
     Raises:
         RampError: the market cannot be launched.

@@ -60,12 +60,7 @@ OnEvent = Callable[[dict[str, str]], None]
 
 
 class Supervisor:
-    """Runs a market.
-
-    Args:
-        config: configuration of the market.
-        state: its state folder.
-        on_event: called with each event: `agent`, `event`, `detail`.
+    """Runs a market; `on_event` is called with each event: `agent`, `event`, `detail`.
 
     Attributes:
         config: the present configuration; its writer starts and ends agents accordingly.
@@ -103,8 +98,7 @@ class Supervisor:
     async def run(self, ready: Callable[[], None] | None = None) -> None:
         """Launch the market, run it until stopped, and end it.
 
-        Args:
-            ready: called once when each agent is up or has reported why not.
+        `ready` is called once when each agent is up or has reported why not.
 
         Raises:
             RampError: the market cannot be launched.

@@ -128,10 +128,7 @@ class ServerWatch:
 class KeyWatch:
     """Looks for agents with a revoked certificate: others do not believe them, whatever their processes report.
 
-    `ramp keys` changes the keys while the market runs.
-
-    Args:
-        keys: folder of the keys.
+    `ramp keys` changes the folder of keys while the market runs.
     """
 
     def __init__(self, keys: Path) -> None:

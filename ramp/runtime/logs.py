@@ -109,13 +109,9 @@ def as_json_lines() -> None:
 
 
 def keep_events(path: Path, *, rotate_bytes: int, keep: int, in_log: bool = True) -> Callable[[], None]:
-    """Let this process write its events to a file, and return a function that ends that.
+    """Let this process write its events to a file (`in_log`: also to its log), and return a function that ends that.
 
-    Args:
-        path: the file.
-        rotate_bytes: size at which the file is rotated.
-        keep: number of rotated files to keep.
-        in_log: whether to log the events as well.
+    The file is rotated at a size, and a number of rotated files kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handler = _EventFile(path, maxBytes=rotate_bytes, backupCount=keep, encoding="utf-8", delay=True)
@@ -191,12 +187,7 @@ def brief(error: BaseException) -> str:
 def rotate(path: Path, *, rotate_bytes: int, keep: int) -> bool:
     """Rotate a log if it is large: to `NAME.1`, older ones to `NAME.2` and so on; return whether it was rotated.
 
-    Lines written between copy and cut are lost: a few lines at most.
-
-    Args:
-        path: the log; its writers append (O_APPEND).
-        rotate_bytes: size at which to rotate.
-        keep: number of rotated logs to keep.
+    Its writers append (O_APPEND). Lines written between copy and cut are lost: a few lines at most.
 
     Raises:
         OSError: the copy cannot be written; the log is unchanged.

@@ -212,9 +212,7 @@ def check_private(folder: Path) -> None:
 def read_private(path: Path, words: str) -> str:
     """Read a secret, without white space around it, from a file that only its owner can read.
 
-    Args:
-        path: of the file.
-        words: what it holds, for messages.
+    Errors call it by `words`.
 
     Raises:
         ConfigurationError: if the file is missing, or others may read it.

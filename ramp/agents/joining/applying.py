@@ -80,12 +80,7 @@ def register(place: AccountPlace, password: str, token: str) -> None:
 
 
 def apply(invitation: Invitation, request: EnrolmentRequest, password: str) -> EnrolmentGranted:
-    """Request a certificate from the authority of an invitation and wait for the answer.
-
-    Args:
-        invitation: market, account and trusted authority.
-        request: the request.
-        password: password of the account.
+    """Request a certificate with the account of an invitation, and wait for the answer.
 
     Raises:
         EnrolmentRefused: the office refuses.

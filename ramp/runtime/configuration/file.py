@@ -189,12 +189,9 @@ def tables_of(text: str, path: Path) -> dict[str, Any]:
 
 
 def read_tables(data: Mapping[str, Any], path: Path, text: str = "") -> SwarmConfig:
-    """Check the tables of a configuration from the file `path`.
+    """Check the tables of a configuration from the file `path`, for errors and relative paths.
 
-    Args:
-        data: the tables.
-        path: of the file, for errors and relative paths.
-        text: of the file, so that errors name lines; empty if the tables are not as in the file.
+    With the file's `text` errors name its lines; it is empty if the tables are not as in the file.
 
     Raises:
         WrongVersion: the tables have another format version.

@@ -335,13 +335,7 @@ def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
 
 
 def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> ResourcePlugin:
-    """Open a resource's plug-in by its entry point.
-
-    Args:
-        resource: the resource.
-        started_at: start of the machine's clock.
-        state_dir: folder of the plug-in's reservations, or None for memory only.
-        seed: seed of the plug-in's random numbers.
+    """Open a resource's plug-in by its entry point; the arguments are those of its `PluginSettings`.
 
     Raises:
         ConfigurationError: the plug-in is unknown or does not accept its options.
@@ -351,7 +345,7 @@ def open_plugin(resource: ResourceConfig, started_at: int, state_dir: Path | Non
 
 
 def plugin_settings(resource: ResourceConfig, started_at: int, state_dir: Path | None, seed: int = 0) -> PluginSettings:
-    """Return the settings of a resource's plug-in; the arguments are those of `open_plugin`."""
+    """Return the settings of a resource's plug-in."""
     return PluginSettings(
         resource=resource.name,
         cores=resource.terms.cores,

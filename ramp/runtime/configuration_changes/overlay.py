@@ -213,11 +213,7 @@ def running_config(path: Path, state: StateFolder) -> SwarmConfig:
 
 
 def part_of_market(text: str, source: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a resource's table and its machines from a piece of TOML.
-
-    Args:
-        text: one `[[resources]]`, and `[machines.*]` if it brings its own.
-        source: name of the text for errors.
+    """Return a resource's table and its machines from TOML: one `[[resources]]`, and `[machines.*]` of its own.
 
     Raises:
         ConfigurationError: the text contains anything else.

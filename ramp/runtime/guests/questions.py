@@ -314,10 +314,7 @@ def about(question: Question) -> str:
 def without_answer(question: Question, reason: str, *, asked: bool) -> ev.Answer:
     """Return the substitute for a missing answer, which promises nothing.
 
-    Args:
-        question: the question.
-        reason: the cause as a sentence.
-        asked: whether the guest may have started with it.
+    `reason` is the cause as a sentence, and `asked` tells whether the guest may have started with the question.
     """
     row, doubt = ROW_OF[type(question)], MachineInDoubt(reason)
     return row.answered(question, tuple(row.failed(part, doubt, asked) for part in row.parts(question)))

@@ -77,11 +77,7 @@ class Authority:
     def invite(self, invitation: Invitation, now: Instant, *, deposit: int = 0, credit_limit: int = 0) -> Invitation:
         """Sign an invitation, draw what is secret in it, and enter it in the register.
 
-        Args:
-            invitation: without id, secret, authority, digest of its token and signature.
-            now: the current time.
-            deposit: initial credit of the bank account in minor units; of users only.
-            credit_limit: overdraft of that account in minor units; of users only.
+        A user's bank account opens with a deposit and an overdraft, both in minor units.
 
         Raises:
             ConfigurationError: the name is invalid or was invited before, a resource has money, or there is no CA key.
@@ -266,8 +262,8 @@ def invite_party(
         name: full name, `agent@site.example`, in canonical form.
         role: user or resource.
         days: validity.
-        deposit: opening credit in minor units; of users only.
-        overdraft: how far below 0 the balance may go, in minor units; of users only.
+        deposit: see `Authority.invite`.
+        overdraft: how far below 0 the balance may go, in minor units.
         server: whether the site's XMPP server is certified too; by default for the first party of a domain.
 
     Raises:

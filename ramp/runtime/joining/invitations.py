@@ -147,11 +147,7 @@ def sign_invitation(invitation: Invitation, key: PrivateKey) -> Invitation:
 
 
 def read_invitation(text: str, source: str = "the invitation") -> Invitation:
-    """Read an invitation, a file's text or one line, and check its form and signature.
-
-    Args:
-        text: the text.
-        source: name of the text for errors.
+    """Read an invitation, a file's text or one line, and check its form and signature; errors name the `source`.
 
     Raises:
         ConfigurationError: the text is not an invitation, or was changed after the signature.

@@ -162,11 +162,6 @@ def market_account(invitation: Invitation) -> AccountPlace:
 def invited_account(given: AccountInvitation, invitation: Invitation, config: SwarmConfig | None) -> AccountPlace:
     """Return the account of a server owner's invitation: at the market's server, or at an external one of the site.
 
-    Args:
-        given: the invitation of the server's owner.
-        invitation: the market's invitation of the party.
-        config: configuration of the site, if it has one.
-
     Raises:
         ConfigurationError: the party needs no account with this name or at this server.
     """

@@ -34,13 +34,7 @@ CLOCK_SKEW: Final[Duration] = 5 * MINUTE
 
 
 def make_ca(market: str, now: Instant, lifetime: Duration) -> tuple[PrivateKey, x509.Certificate]:
-    """Return key and self-signed certificate of a new CA.
-
-    Args:
-        market: the market's name; a random suffix distinguishes CAs of one market.
-        now: the current time.
-        lifetime: validity of the certificate.
-    """
+    """Return key and self-signed certificate of a new CA; a random suffix distinguishes CAs of one market."""
     key = new_key()
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{market} CA {secrets.token_hex(4)}")])
     begins, usage = now - CLOCK_SKEW, key_usage(issues=True)
@@ -55,15 +49,10 @@ def certify(
     lifetime: Duration,
     role: Role,
 ) -> x509.Certificate:
-    """Return a certificate for the key of a party.
+    """Return a certificate for the key of a party, by the key and certificate of a CA.
 
-    Args:
-        name: name of the party.
-        key: its public key.
-        issuer: key and certificate of the CA.
-        now: the current time.
-        lifetime: validity, which ends with the CA's own at the latest.
-        role: role of the party, in the subject's organizational unit (see `certificates.role_of`).
+    Its validity ends with the CA's own at the latest. The role is in the subject's organizational unit
+    (`certificates.role_of`).
     """
     ca_key, ca = issuer
     # A common name holds 64 characters at most (RFC 5280); the identity is the URI.
@@ -240,15 +229,7 @@ def sign_list(
     now: Instant,
     lifetime: Duration,
 ) -> str:
-    """Return a signed revocation list in PEM.
-
-    Args:
-        lines: the revocations.
-        number: greater than the number of every earlier list.
-        issuer: key and certificate of the CA.
-        now: the current time.
-        lifetime: validity of the list.
-    """
+    """Return a signed revocation list in PEM; its number must be greater than that of every earlier list."""
     key, ca = issuer
     builder = x509.CertificateRevocationListBuilder().issuer_name(ca.subject)
     builder = builder.last_update(_whole(now)).next_update(_whole(now + lifetime))

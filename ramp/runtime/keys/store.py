@@ -101,10 +101,6 @@ class KeyStore:
     def create_ca(self, now: Instant, *, market: str = "RAMP market") -> x509.Certificate:
         """Return the certificate of the market's CA; create the CA if it does not exist.
 
-        Args:
-            now: the current time.
-            market: the market's name for the certificate's subject.
-
         Raises:
             ConfigurationError: the certificate is not valid yet: the clock is wrong.
         """
@@ -134,13 +130,7 @@ class KeyStore:
         *,
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
-        """Return a valid certificate for a party: its current one, or one with a new key.
-
-        Args:
-            name: the party (bare JID).
-            role: role of the party.
-            now: the current time.
-            lifetime: validity of a new certificate.
+        """Return a valid certificate for a party (bare JID): its current one, or one with a new key.
 
         Raises:
             ConfigurationError: name or role is wrong, this store has no CA key, or the certificate is not valid
@@ -172,14 +162,9 @@ class KeyStore:
         new_key: bool = False,
         lifetime: Duration = CERTIFICATE_LIFETIME,
     ) -> x509.Certificate:
-        """Return a new certificate for a party that has one; by default for the same key, so that pins stay valid.
+        """Return a new certificate for a party that has one, by default in the role of that one.
 
-        Args:
-            name: the party.
-            now: the current time.
-            role: role of the party; by default that of its current certificate.
-            new_key: whether to create a new key (necessary after a revocation).
-            lifetime: validity of the new certificate.
+        It is for the same key, so that pins stay valid; a new key is necessary after a revocation.
 
         Raises:
             ConfigurationError: the party has no identity here, its key was revoked, this store has no CA key, or the
@@ -316,11 +301,7 @@ class KeyStore:
         return offered
 
     def sign_revocations(self, now: Instant, lifetime: Duration) -> SignedList:
-        """Return the signed list of all revocations: the current one while it is valid, else a new one.
-
-        Args:
-            now: the current time.
-            lifetime: validity of a new list, which is created when half of that is over.
+        """Return the signed list of all revocations: the current one for half of its lifetime, else a new one.
 
         Raises:
             ConfigurationError: this store has no CA key.

@@ -185,10 +185,8 @@ CHANGES = sa.Table(
 def open_engine(location: str | Path) -> sa.Engine:
     """Create the engine for a ledger; it opens no connection yet.
 
-    Its transactions read one consistent state; those of its `writing_engine` are serialisable.
-
-    Args:
-        location: path of an SQLite file, or a URL of SQLite or PostgreSQL.
+    Its transactions read one consistent state; those of its `writing_engine` are serialisable. The location is the path
+    of an SQLite file, or a URL of SQLite or PostgreSQL.
 
     Raises:
         ConfigurationError: another kind of database, a missing directory or a missing driver.
