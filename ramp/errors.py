@@ -58,18 +58,7 @@ class WrongVersion(ConfigurationError):
 
 
 def check_version(path: Path | str, what: str, got: object, expected: int, remedy: str = START_EMPTY) -> None:
-    """Check the format version that a file states.
-
-    Args:
-        path: of the file.
-        what: it is (`journal`).
-        got: what it states; None where it states none.
-        expected: version of this program's format.
-        remedy: what to do otherwise, as an imperative.
-
-    Raises:
-        WrongVersion: if they differ.
-    """
+    """Check the format version that a file states; `WrongVersion`, with what to do, if it differs."""
     if got != expected:
         raise WrongVersion(wrong_version(f"this {what}", got, expected, remedy), path=path)
 
@@ -115,13 +104,7 @@ class SealInvalid(DocumentError):
 
 
 class ProtocolError(RampError):
-    """Our side went against the protocol's tables: a bug of ours.
-
-    Args:
-        reason: what happened.
-        conversation_id: the conversation it happened in.
-        story: the last events of that conversation, oldest first.
-    """
+    """Our side went against the protocol's tables: a bug of ours; with the last events of that conversation."""
 
     exit_code = 1
 
@@ -139,10 +122,8 @@ class RemoteProtocolError(ProtocolError):
 class RuleFailed(RampError):
     """An auction rule has raised, or answered what cannot be; it ends that auction only.
 
-    Args:
+    Attributes:
         code: for programs (`ramp.protocol.rules.checked_rule.RuleFault`).
-        rule: name of the rule.
-        detail: what it did.
     """
 
     exit_code = 1
@@ -153,12 +134,7 @@ class RuleFailed(RampError):
 
 
 class LedgerRefusal(RampError):
-    """The ledger refuses a transfer.
-
-    Args:
-        code: machine-readable reason (`insufficient_funds`, `unknown_account`, ...).
-        reason: the sentence for people.
-    """
+    """The ledger refuses a transfer; `code` is the reason for programs (`insufficient_funds`, ...)."""
 
     exit_code = 1
 
@@ -186,9 +162,7 @@ class MachineError(RampError):
 class PluginError(RampError):
     """A resource plug-in failed.
 
-    Args:
-        plugin: its registered name.
-        reason: what it said.
+    Attributes:
         transient: whether the same call may succeed later. The Resource Agent reads it of a hold or confirmation, and
             of a plug-in that is opened; `ramp.plugins.interface` says what it does then.
     """
@@ -196,7 +170,6 @@ class PluginError(RampError):
     exit_code = 1
 
     def __init__(self, plugin: str, reason: str, *, transient: bool = False) -> None:
-        self.plugin = plugin
         self.transient = transient
         super().__init__(reason, plugin and f"plug-in {plugin}")
 
@@ -225,7 +198,6 @@ class MarketRefused(RampError):
 
     Args:
         code: why, of a closed list (`ramp.MarketRefusalCode`).
-        reason: the sentence for people.
         exit_code: 2 where asking again in the same way cannot help, else 1.
     """
 
@@ -272,47 +244,28 @@ class InvariantViolated(RampError):
 
 
 class StorageFailed(RampError):
-    """Something that must survive could not be written or read back; the same call may succeed later.
-
-    Args:
-        reason: what the system says, in few words (`disk full`).
-        path: of the file.
-    """
+    """Something that must survive could not be written or read back; the same call may succeed later."""
 
     exit_code = 1
 
     def __init__(self, reason: str, *, path: Path | str | None = None) -> None:
-        self.reason = reason
-        self.path = path
         super().__init__(f"{reason}: {path}" if path is not None else reason)
 
 
 class StateDamaged(RampError):
     """Something in the state folder cannot be read or contradicts itself; its agent stays down until it is put right.
 
-    The message shows nothing of the contents.
-
-    Args:
-        path: of the file, or the database's address.
-        finding: what is wrong, with the row or account.
-        remedy: what to do.
+    The message names the file or database, the row or account, and what to do. It shows nothing of the contents.
     """
 
     exit_code = 1
 
     def __init__(self, path: Path | str, finding: str, remedy: str) -> None:
-        self.path = path
         super().__init__(f"{finding}; {remedy}", path)
 
 
 class EffectFailed(RampError):
-    """What a party has decided could not be carried out, so it ends there and goes on from its memory on disk.
-
-    Args:
-        party: whose.
-        effect: kind of the effect (`Persist`).
-        reason: what the system says, with the file.
-    """
+    """What a party has decided could not be carried out, so it ends there and goes on from its memory on disk."""
 
     exit_code = 1
 
@@ -322,24 +275,14 @@ class EffectFailed(RampError):
 
 
 class BatchSystemError(PluginError):
-    """A batch system has not done what it was told, or nobody knows what it has done.
-
-    Args:
-        reason: one line.
-        transient: whether the same may succeed later.
-    """
+    """A batch system has not done what it was told, or nobody knows what it has done."""
 
     def __init__(self, reason: str, *, transient: bool = True) -> None:
         super().__init__("", reason, transient=transient)
 
 
 class SystemRefused(BatchSystemError):
-    """A batch system's sure no: nothing has been changed.
-
-    Args:
-        reason: in the system's words.
-        busy: whether cores are the reason, which others have.
-    """
+    """A batch system's sure no: nothing has been changed; `busy` if others have the cores."""
 
     def __init__(self, reason: str, *, busy: bool = False) -> None:
         self.busy = busy
@@ -347,13 +290,7 @@ class SystemRefused(BatchSystemError):
 
 
 class CommandFailed(BatchSystemError):
-    """A command ended with an exit code that means a failure.
-
-    Args:
-        argv: the command.
-        code: its exit code.
-        said: what it complained of.
-    """
+    """A command ended with an exit code that means a failure; `said` is what it complained of."""
 
     def __init__(self, argv: tuple[str, ...], code: int, said: str) -> None:
         self.code = code
@@ -362,13 +299,7 @@ class CommandFailed(BatchSystemError):
 
 
 def command_error(argv: tuple[str, ...], what: str, *, transient: bool = True) -> BatchSystemError:
-    """Return the error about a command that has not answered as it should.
-
-    Args:
-        argv: the command.
-        what: happened: it cannot be run, came to a limit (its effect is unknown then), or printed something else.
-        transient: whether the same may succeed later.
-    """
+    """Return the error about a command that cannot be run, came to a limit, or printed something else."""
     return BatchSystemError(f"{_command(argv)}: {one_line(what)}", transient=transient)
 
 
