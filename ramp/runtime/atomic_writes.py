@@ -1,9 +1,12 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, by one process at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ramp.errors import ConfigurationError
@@ -13,6 +16,15 @@ from ramp.runtime.storage_errors import storing
 def make_folder(folder: Path) -> None:
     """Create a folder that only its owner can enter, and its parents, if they are missing."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for the lock of a file, which is made if it is missing, and hold it."""
+    make_folder(path.parent)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def write_whole(path: Path, data: bytes, *, private: bool) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import fcntl
 import hmac
 import json
 import re
@@ -35,7 +34,7 @@ from ramp.model.seal import Role
 from ramp.options import Bounds, Wanted, Written, read_options
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import UNREADABLE, PrivateKey
-from ramp.runtime.atomic_writes import make_folder, write_whole
+from ramp.runtime.atomic_writes import locked, write_whole
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
 
 VERSION: Final = 1
@@ -314,9 +313,7 @@ class Register:
             ConfigurationError: the file is damaged.
         """
         path = self._file.path
-        make_folder(path.parent)
-        with path.with_name(f"{path.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(path.with_name(f"{path.name}.lock")):
             before = self.entries()
             entries = dict(before)
             yield entries

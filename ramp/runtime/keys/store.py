@@ -10,12 +10,12 @@ Layout under the store's folder (all folders 0700, everything with a private key
     revoked.json               serial number, party, time and reason of what was revoked, where certificates are issued
     revocations.pem            the same as a list signed by the CA, which travels to other sites
 
-Files appear whole or not at all (written aside, then renamed), so several processes may start on one store.
+Files appear whole or not at all (written aside, then renamed), and a lock lets one process at a time create keys.
 """
 
 from __future__ import annotations
 
-import secrets
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from ramp.model.instant import DAY, Duration, Instant, iso
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
 from ramp.rfql.signing.certificates import PrivateKey, Trust
-from ramp.runtime.atomic_writes import make_folder, write_whole
+from ramp.runtime.atomic_writes import locked, write_whole
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.issuing import (
     Revocation,
@@ -104,12 +104,12 @@ class KeyStore:
         Raises:
             ConfigurationError: the certificate is not valid yet: the clock is wrong.
         """
-        if not (self.folder / "ca").is_dir():
-            if (self.folder / "ca.pem").exists():  # its key is elsewhere and must not be replaced
-                return self.ca_certificates()[0]
-            key, certificate = issuing.make_ca(market, now, CA_LIFETIME)
-            self._publish_folder("ca", issuing.identity_pem(key, certificate))
         path = self.folder / "ca" / "identity.pem"
+        with self._changing():
+            if not path.exists():
+                if (self.folder / "ca.pem").exists():  # its key is elsewhere and must not be replaced
+                    return self.ca_certificates()[0]
+                write_whole(path, issuing.identity_pem(*issuing.make_ca(market, now, CA_LIFETIME)), private=True)
         certificate = self._read_identity(path)[1]
         _check_begun("the market's authority", certificate, now, path)
         if not (self.folder / "ca.pem").exists():
@@ -137,21 +137,15 @@ class KeyStore:
                 yet: the clock is wrong.
         """
         path = self._identity_path(name)
-        if path.exists():
-            certificate = self._read_identity(path)[1]
-            if certificates.valid_until(certificate) <= now or self.is_revoked(certificate):
-                return self.renew(name, now, role=role, new_key=True, lifetime=lifetime)
-            self._renewed_role(name, role, certificate, now)
-            _check_begun(name, certificate, now, path)
-            self._pin(name, certificate)  # in case a crash came between identity and pin
-            return certificate
-        key = issuing.new_key()
-        certificate = self._certify(name, key, now, lifetime, role)
-        if not self._publish_folder(f"agents/{name}", issuing.identity_pem(key, certificate)):
-            return self._read_identity(path)[1]  # another process was first; keep its identity
-        self._record(certificate)
-        self._pin(name, certificate)
-        return certificate
+        with self._changing():
+            if path.exists():
+                certificate = self._read_identity(path)[1]
+                if self._holds(certificate, now):
+                    self._check_role(name, role, certificate)
+                    _check_begun(name, certificate, now, path)
+                    self._pin(name, certificate)  # in case a crash came between identity and pin
+                    return certificate
+            return self._certify(name, issuing.new_key(), now, lifetime, role)
 
     def renew(
         self,
@@ -170,28 +164,36 @@ class KeyStore:
             ConfigurationError: the party has no identity here, its key was revoked, this store has no CA key, or the
                 role differs from that of a valid certificate.
         """
-        key, old = self.identity(name)
-        role = self._renewed_role(name, role, old, now)
-        if new_key:
-            key = issuing.new_key()
-        elif self.is_revoked(old):
-            raise ConfigurationError(f"the key of {name} was revoked; make a new key", path=self.folder)
-        certificate = self._certify(name, key, now, lifetime, role)
-        self._record(certificate)
-        write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
-        self._pin(name, certificate)
-        return certificate
+        with self._changing():
+            key, old = self.identity(name)
+            if role is not None and self._holds(old, now):
+                self._check_role(name, role, old)
+            if new_key:
+                key = issuing.new_key()
+            elif self.is_revoked(old):
+                raise ConfigurationError(f"the key of {name} was revoked; make a new key", path=self.folder)
+            return self._certify(name, key, now, lifetime, role or certificates.role_of(old))
 
-    def _renewed_role(self, name: str, role: Role | None, old: x509.Certificate, now: Instant) -> Role:
-        stated = certificates.role_of(old)
-        holds = certificates.valid_until(old) > now and not self.is_revoked(old)
-        if role is not None and role is not stated and holds:
+    def _changing(self) -> contextlib.AbstractContextManager[None]:
+        """Let one process at a time create and replace keys."""
+        return locked(self.folder / "lock")
+
+    def _holds(self, certificate: x509.Certificate, now: Instant) -> bool:
+        return certificates.valid_until(certificate) > now and not self.is_revoked(certificate)
+
+    def _check_role(self, name: str, role: Role, certificate: x509.Certificate) -> None:
+        stated = certificates.role_of(certificate)
+        if role is not stated:
             raise ConfigurationError(
                 f"{name} is certified as {stated}, not as {role}; choose another name, or run `ramp keys revoke "
                 f"{name}` first: two certificates would let one key speak in two roles",
                 path=self.folder,
             )
-        return role or stated
+
+    def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
+        certificate = issuing.certify(name, key.public_key(), self.issuer(), now, lifetime, role)
+        self.keep_certificate(name, certificate, key)
+        return certificate
 
     def identity(self, name: str) -> tuple[PrivateKey, x509.Certificate]:
         """Return a party's private key and certificate.
@@ -262,16 +264,17 @@ class KeyStore:
         mine = [certificate for certificate in self._issued() if certificates.identity_of(certificate) == name]
         if not mine:
             raise ConfigurationError(f"no certificate was issued for {name!r}", path=self.folder / "issued")
-        lines = self.revocations()
-        known = {line.serial for line in lines}
-        added = tuple(
-            Revocation(serial, name, now, reason)
-            for certificate in mine
-            if (serial := certificates.serial_text(certificate)) not in known
-            and certificates.valid_until(certificate) >= now
-        )
-        if added:
-            write_revocations(self._revocations.path, (*lines, *added))
+        with self._changing():
+            lines = self.revocations()
+            known = {line.serial for line in lines}
+            added = tuple(
+                Revocation(serial, name, now, reason)
+                for certificate in mine
+                if (serial := certificates.serial_text(certificate)) not in known
+                and certificates.valid_until(certificate) >= now
+            )
+            if added:
+                write_revocations(self._revocations.path, (*lines, *added))
         return added
 
     def revocations(self) -> tuple[Revocation, ...]:
@@ -326,9 +329,6 @@ class KeyStore:
             raise ConfigurationError(f"invalid party name: got {name!r}, expected a name such as user1@localhost")
         return self.folder / "agents" / name / "identity.pem"
 
-    def _certify(self, name: str, key: PrivateKey, now: Instant, lifetime: Duration, role: Role) -> x509.Certificate:
-        return issuing.certify(name, key.public_key(), self.issuer(), now, lifetime, role)
-
     def issuer(self) -> tuple[PrivateKey, x509.Certificate]:
         """Return the CA's private key and certificate; `ConfigurationError` if this store has none."""
         path = self.folder / "ca" / "identity.pem"
@@ -336,21 +336,19 @@ class KeyStore:
             raise ConfigurationError("this store has no CA key; run `ramp keys init` first", path=path)
         return self._read_identity(path)
 
-    def keep_certificate(self, name: str, certificate: x509.Certificate) -> None:
-        """Enter a certificate for a key elsewhere in the inventory, and pin it."""
-        self._identity_path(name)
-        self._record(certificate)
+    def keep_certificate(self, name: str, certificate: x509.Certificate, key: PrivateKey | None = None) -> None:
+        """Enter a certificate in the inventory, keep it with its key unless that is elsewhere, and pin it."""
+        identity = self._identity_path(name)
+        issued = self.folder / "issued" / f"{certificates.serial_text(certificate)}.pem"
+        write_whole(issued, certificate.public_bytes(serialization.Encoding.PEM), private=False)
+        if key is not None:
+            write_whole(identity, issuing.identity_pem(key, certificate), private=True)
         self._pin(name, certificate)
 
     def keep_identity(self, name: str, key: PrivateKey, certificate: x509.Certificate, ca: x509.Certificate) -> None:
         """Keep a party's key with a certificate of another store's CA, and trust that CA."""
         write_whole(self.folder / "ca.pem", ca.public_bytes(serialization.Encoding.PEM), private=False)
-        write_whole(self._identity_path(name), issuing.identity_pem(key, certificate), private=True)
-        self.keep_certificate(name, certificate)
-
-    def _record(self, certificate: x509.Certificate) -> None:
-        path = self.folder / "issued" / f"{certificates.serial_text(certificate)}.pem"
-        write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), private=False)
+        self.keep_certificate(name, certificate, key)
 
     def _pin(self, name: str, certificate: x509.Certificate) -> None:
         if self.certificate_on_file(name) != certificate:
@@ -360,22 +358,6 @@ class KeyStore:
     def _issued(self) -> Iterator[x509.Certificate]:
         for path in sorted((self.folder / "issued").glob("*.pem")):
             yield _load_pem_certificates(path)[0]
-
-    def _publish_folder(self, name: str, identity: bytes) -> bool:
-        """Create a folder with an identity atomically; False if it exists."""
-        final = self.folder / name
-        aside = final.with_name(f".{final.name}.{secrets.token_hex(8)}")
-        make_folder(aside)
-        write_whole(aside / "identity.pem", identity, private=True)
-        try:
-            aside.rename(final)
-        except OSError:
-            (aside / "identity.pem").unlink()
-            aside.rmdir()
-            if not final.is_dir():
-                raise
-            return False
-        return True
 
     def _read_identity(self, path: Path) -> tuple[PrivateKey, x509.Certificate]:
         if path.stat().st_mode & 0o077:

@@ -1,7 +1,9 @@
 """Keys and certificates on disk: modes, reuse, renewal, revocation, and what happens to damaged files."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -13,6 +15,7 @@ from ramp.model.acl import Message, Performative
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND
 from ramp.model.seal import Role
 from ramp.rfql.signing import certificates
+from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import CA_LIFETIME, KeyStore, load_ca_certificates
 from tests.unit.rfql.conftest import NOW, USER
 from tests.unit.rfql.forgery import text_of
@@ -233,17 +236,18 @@ def test_nothing_is_left_half_written(keys: KeyStore) -> None:
 
 
 def test_only_one_of_two_first_issues_stands(keys: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes start on one store: the second finds the folder there when it wants to publish its own."""
-    other = KeyStore(keys.folder)
-    certify = keys._certify
+    """Two start on one store: the second waits while the first makes its key, and finds that one."""
+    certify, second = issuing.certify, []
 
-    def late(*arguments: object) -> x509.Certificate:
-        certificate = certify(*arguments)  # type: ignore[arg-type]
-        other.issue(USER, Role.USER, NOW)
-        return certificate
+    def meanwhile(*arguments: Any) -> x509.Certificate:
+        second.append(pool.submit(KeyStore(keys.folder).issue, USER, Role.USER, NOW))
+        with pytest.raises(TimeoutError):
+            second[0].result(0.2)
+        return certify(*arguments)
 
-    monkeypatch.setattr(keys, "_certify", late)
-    assert keys.issue(USER, Role.USER, NOW) == other.identity(USER)[1]
+    monkeypatch.setattr(issuing, "certify", meanwhile)
+    with ThreadPoolExecutor() as pool:
+        assert keys.issue(USER, Role.USER, NOW) == second[0].result()
     assert len(keys.inventory(NOW)) == 1
 
 

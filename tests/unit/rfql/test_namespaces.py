@@ -30,7 +30,7 @@ def installed(tmp_path: Path) -> Path:
     """The package as a wheel lays it out: pyproject.toml puts schemas/ into ramp/_data/schemas."""
     (tmp_path / "ramp" / "rfql" / "xml").mkdir(parents=True)
     packages = ("__init__.py", "rfql/__init__.py", "rfql/xml/__init__.py")
-    for name in (*packages, "rfql/xml/namespaces.py", "shipped_files.py"):
+    for name in (*packages, "rfql/xml/namespaces.py", "shipped_files.py", "errors.py", "text.py"):
         shutil.copy(PACKAGE / name, tmp_path / "ramp" / name)
     return tmp_path
 
