@@ -99,7 +99,7 @@ def _draw(visit: Visit, found: Account) -> None:
         if found.postings:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))
-            options = charts.balance_chart(points, visit.dark)
+            options = charts.balance_chart(points)
             charts.draw_chart(options, "Balance over time, as in the table below", 15)
         table(
             (

@@ -61,7 +61,7 @@ class KeeperPage:
             self._as_of = ui.label("Loading the market…").props('role="status"').classes("ramp-quiet ramp-number")
         self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
         with frame.card("Prices paid and volume over 24 hours"):
-            empty = price_chart((), 0, 1, self._visit.dark)
+            empty = price_chart((), 0, 1)
             self._chart = draw_chart(empty, "Prices paid and core-hours sold over 24 hours", 20)
         with frame.card():
             with ui.tabs().props("no-caps align=left") as tabs:
@@ -162,7 +162,7 @@ class KeeperPage:
         self._state.clear()
         with self._state:
             self._draw_state(levels, found)
-        redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now, self._visit.dark))
+        redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now))
         self._sellers.show(sellers)
         accounts: list[AccountLine] = sorted(found.accounts, key=_money_first)
         self._listed.show(accounts)

@@ -171,7 +171,7 @@ class AuctionPage:
 
     def _draw_charts(self) -> None:
         for unit in self._story.units[:CHARTS_MAX]:
-            options = charts.auction_chart(self._story, unit, self._visit.dark)
+            options = charts.auction_chart(self._story, unit)
             drawn = self._charts.get(unit)
             if drawn is None:
                 with self._grid, ui.element("div"):

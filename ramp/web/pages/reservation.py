@@ -237,7 +237,7 @@ class ReservationPage:
             kind = job.delivery.replace("_", " ")
             run = [] if job.started is None else [Taken(name, kind, job.cores, job.started, job.ended or now)]
             rows[name] = run
-        return row_chart(rows, now, LONGEST, self._visit.dark, DELIVERIES)
+        return row_chart(rows, now, LONGEST, DELIVERIES)
 
     async def _show_output(self, job_id: str) -> None:
         self._output.clear()

@@ -73,7 +73,7 @@ async def build(visit: Visit) -> None:
         found = await visit.market().reservations(everything=True)
         now = to_datetime(SystemClock().now())
         drawn.show(reversed(found))
-        redraw_rows(chart, _chart_of(found, now, visit.dark))
+        redraw_rows(chart, _chart_of(found, now))
         calendar.set_visibility(bool(found))
         ids.update({each.reservation_id: each.agreement_id for each in found})
 
@@ -81,11 +81,11 @@ async def build(visit: Visit) -> None:
     await look()
 
 
-def _chart_of(found: Sequence[Reservation], now: datetime, dark: bool) -> Options:
+def _chart_of(found: Sequence[Reservation], now: datetime) -> Options:
     rows: dict[str, list[Taken]] = {}
     for each in found:
         state = standing(each, now)
         if state in STATES:
             taken = Taken(each.reservation_id, state, each.cores, each.start, each.end)
             rows.setdefault(each.resource, []).append(taken)
-    return row_chart(dict(sorted(rows.items())), now, LONGEST, dark, STATES)
+    return row_chart(dict(sorted(rows.items())), now, LONGEST, STATES)

@@ -167,7 +167,7 @@ class PricesPage:
                 self._period = ui.select(PERIODS, value=DAY, label="Period", on_change=self._draw)
                 for drawn in (self._choice, self._period):
                     drawn.props("dense").style("width: 14rem")
-            empty = price_chart((), 0, 1, self._visit.dark)
+            empty = price_chart((), 0, 1)
             self._chart = draw_chart(empty, "Prices paid and volume over time, as in the table", 24)
             ui.label(
                 "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
@@ -200,7 +200,7 @@ class PricesPage:
         begin = now - int(self._period.value)
         chosen = str(self._choice.value)
         sales = [each for each in self._visit.site.sales.since(begin) if self._is_of(each, chosen)]
-        redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
+        redraw(self._chart, price_chart(sales, begin, now))
         self._latest.show(reversed(sales[-LATEST_MAX:]))
 
     def _is_of(self, sale: Sale, chosen: str) -> bool:
