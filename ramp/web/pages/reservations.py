@@ -14,7 +14,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.charts import Options, Taken, redraw_rows, row_chart
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 LONGEST: Final = timedelta(days=7)
@@ -49,7 +49,7 @@ async def build(visit: Visit) -> None:
         label = "Reservations by machine over time, as in the table below"
         chart = charts.draw_chart({}, label, on_pick=lambda event: open_one(event.name))
     with frame.card("All reservations"):
-        drawn = table(
+        drawn = RowTable(
             (
                 Column("Reservation", lambda each: each.reservation_id, link="/reservations/"),
                 Column("Status", lambda each: standing(each, to_datetime(SystemClock().now()))),

@@ -30,7 +30,7 @@ from ramp.web.pages.charts import (
 from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages.numbers import whole
-from ramp.web.pages.row_tables import Column, Kind, RowTable, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
@@ -91,7 +91,7 @@ class MachinePage:
             self._waiting = self._job_table()
         with frame.card("Reservations of the market"):
             self._sold = draw_chart({}, "Slots sold and held over time, as in the table below")
-            self._slots = table(
+            self._slots = RowTable(
                 (
                     Column("Reservation", lambda each: each.reservation_id),
                     Column("State", lambda each: "sold" if each.firm else "held"),
@@ -165,7 +165,7 @@ class MachinePage:
         self._slots.show(state.reservations)
 
     def _job_table(self) -> RowTable:
-        return table(
+        return RowTable(
             (
                 Column("Job", lambda each: str(each.job)),
                 Column("Cores", lambda each: each.cores, Kind.NUMBER),

@@ -321,7 +321,7 @@ class PlacesView:
             ui.label(note).classes("ramp-quiet")
         self._views.append(SlicesChart(self._clicked, self._point))
         self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
-        self._table = row_tables.table(
+        self._table = row_tables.RowTable(
             (
                 row_tables.Column("Job or reservation", lambda each: each.name),
                 row_tables.Column("Kind", lambda each: KINDS[each.kind]),
@@ -366,6 +366,6 @@ class PlacesView:
                 units, cables = len(each.places), len(self._drawn.wires(each))
                 told = f"Under the pointer: {name}, {KINDS[each.kind]}, units: {units}, cables: {cables}"
         self._under.set_text(told)
-        self._table.mark(name)
+        self._table.bring_out(name)
         for view in self._views:
             view.light(name)
