@@ -129,7 +129,7 @@ def _gaps(bars: list[Bar], cores: int, start: datetime, end: datetime) -> list[t
 
 
 def colour(name: str) -> dict[str, str]:
-    """Return the option of a colour of the pages (`pages.css`), as the browser's scheme has it."""
+    """Return the option of a colour of the pages (`pages.css`), in the browser's scheme."""
     return {":color": f"ramp.colour('{name}')"}
 
 
