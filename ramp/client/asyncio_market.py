@@ -19,7 +19,7 @@ from ramp.client.results import Account, Cancelled, Reservation, Resized, Resour
 from ramp.client.submission import AsyncRequests, Credits
 from ramp.client.times import duration_of, moment_of
 from ramp.control.events import RequestStanding
-from ramp.errors import RampError
+from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
 from ramp.model.money import credits_of
@@ -124,7 +124,12 @@ class AsyncMarket(AsyncRequests):
         Raises:
             ConfigurationError: if a time is invalid, or the first is after the last.
         """
-        return await self.ask(dialogues.statement(since, until, self.access.now()))
+        now = self.access.now()
+        first = 0 if since is None else read_argument("since", moment_of, since, now)
+        last = None if until is None else read_argument("until", moment_of, until, now)
+        if last is not None and first > last:
+            raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
+        return await self.ask(dialogues.account(first, last))
 
     async def launch(
         self,

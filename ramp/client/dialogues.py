@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +18,6 @@ from ramp.client.jobs import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, o
 from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
-from ramp.client.times import moment_of
 from ramp.control import events
 from ramp.control.events import MarketChanged
 from ramp.control.requests import ListAgreements, ListJobs, ListRequests, OwnerRequest, Request, Watch
@@ -29,7 +27,6 @@ from ramp.model.contents.directory import DRAINING_SERVICE
 from ramp.model.contents.jobs import FOLDER, OUTPUT_CHUNK_BYTES, STDOUT, STREAMS, path_problem
 from ramp.model.instant import DURATION_END, SECOND, Duration, Instant, local_iso
 from ramp.model.request import NUMBER_MAX
-from ramp.options import read_argument
 from ramp.protocol import events as ev
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import ALREADY_CANCELLED, RequestOutcome, RequestStatus
@@ -71,15 +68,6 @@ def _expected(event: events.Event, kind: type[E]) -> E:
 def account(since: Instant | None = None, until: Instant | None = None) -> Dialogue[Account]:
     """Ask for the balance, and for postings between two instants if one is given."""
     return results.account_of(_expected((yield ev.AccountAsked("", since, until)), c.AccountStatement))
-
-
-def statement(since: str | datetime | None, until: str | datetime | None, now: Instant) -> Dialogue[Account]:
-    """Ask for the balance and the postings between two moments (default: all)."""
-    first = 0 if since is None else read_argument("since", moment_of, since, now)
-    last = None if until is None else read_argument("until", moment_of, until, now)
-    if last is not None and first > last:
-        raise ConfigurationError(f"since must be before until: got since={since}, until={until}")
-    return (yield from account(first, last))
 
 
 def machine(resource: str, horizon: Duration) -> Dialogue[MachineState]:

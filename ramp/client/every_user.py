@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import aclosing, suppress
 from typing import Final
 
@@ -21,15 +21,12 @@ from ramp.runtime.state_folder import StateFolder
 PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
 
-FindMarket = Callable[[str], AsyncMarket]
-"""Returns the market as a user, by local name; raises `RampError` if the user's agent is not there."""
-
 
 class EveryUser(ABC):
     """Watches all users of a market; a subclass takes the events."""
 
-    def __init__(self, find: FindMarket) -> None:
-        self._find = find
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def keep(self, users: Iterable[str]) -> None:
@@ -46,6 +43,10 @@ class EveryUser(ABC):
         self.keep(())
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def market(self, user: str) -> AsyncMarket:
+        """Return the market as a user, by local name; raises `RampError` if the user is not there."""
+        return AsyncMarket(find_market(self._state, user))
+
     @abstractmethod
     def take(self, user: str, event: Event) -> None:
         """Take an event of a user."""
@@ -57,7 +58,7 @@ class EveryUser(ABC):
         failures = 0
         while True:
             try:
-                market = self._find(user)
+                market = self.market(user)
                 async with aclosing(market.watch()) as events:
                     async for event in events:
                         failures = 0
@@ -72,8 +73,3 @@ class EveryUser(ABC):
                 logging.getLogger(__name__).exception("watching %s", user)
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1
-
-
-def market_of(state: StateFolder) -> FindMarket:
-    """Return a function that finds the market of a state folder."""
-    return lambda user: AsyncMarket(find_market(state, user))

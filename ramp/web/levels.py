@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -44,9 +44,8 @@ class Levels:
 class MarketReader:
     """Reads the levels of one market."""
 
-    def __init__(self, state: StateFolder, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, state: StateFolder) -> None:
         self._state = state
-        self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._read_at: float | None = None
         self._levels = Levels()
@@ -54,9 +53,9 @@ class MarketReader:
     async def read(self) -> Levels:
         """Return the state of the market, at most `FRESH_S` old; never fails."""
         async with self._one_at_a_time:
-            if self._read_at is None or self._clock() >= self._read_at + FRESH_S:
+            if self._read_at is None or time.monotonic() >= self._read_at + FRESH_S:
                 self._levels = await self._read()
-                self._read_at = self._clock()
+                self._read_at = time.monotonic()
             return self._levels
 
     async def _read(self) -> Levels:

@@ -16,7 +16,7 @@ import nicegui
 
 from ramp.client import dialogues
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser, FindMarket, market_of
+from ramp.client.every_user import EveryUser
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of
@@ -48,8 +48,8 @@ class UserFeed(EveryUser):
         ended: when money may have moved: at the end of a request or of a change, or at a new connection.
     """
 
-    def __init__(self, user: str, find: FindMarket) -> None:
-        super().__init__(find)
+    def __init__(self, user: str, state: StateFolder) -> None:
+        super().__init__(state)
         self.changed = Changes()
         self._user = user
         self._stories: OrderedDict[str, AuctionStory] = OrderedDict()
@@ -71,7 +71,7 @@ class UserFeed(EveryUser):
         found = self._stories.get(request_id)
         if found is not None and (found.outcome is None or found.rounds):
             return found
-        market = self._find(self._user)
+        market = self.market(self._user)
         standing = next((each for each in await market.requests() if each.request_id == request_id), None)
         if standing is None:
             raise TransportError(f"no request of {market.user} has the id {request_id}")
@@ -86,7 +86,7 @@ class UserFeed(EveryUser):
         Raises:
             RampError: if it is refused.
         """
-        access = self._find(self._user).access
+        access = self.market(self._user).access
         async with await access.open() as line, aclosing(line.events(submission)) as events:
             event = await anext(events)  # the agent continues without this connection
         if isinstance(event, Refused):
@@ -99,7 +99,7 @@ class UserFeed(EveryUser):
         Raises:
             RampError: if the agent does not take it, or the offers stand no more; the owner may answer again.
         """
-        await self._find(self._user).ask(dialogues.approve(request_id, approved, sellers))
+        await self.market(self._user).ask(dialogues.approve(request_id, approved, sellers))
         story = self._stories.get(request_id)
         if story is not None:
             story.resume()
@@ -158,9 +158,8 @@ class SaleWatch(EveryUser):
     """
 
     def __init__(self, state: StateFolder, history: SaleHistory, count: Callable[[Event], None]) -> None:
-        super().__init__(market_of(state))
+        super().__init__(state)
         self.changed = Changes()
-        self._state = state
         self._history = history
         self._count = count
         self.refusals: Counter[str] = Counter()

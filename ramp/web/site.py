@@ -6,7 +6,6 @@ import asyncio
 from functools import lru_cache
 from pathlib import Path
 
-from ramp.client.every_user import market_of
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.draft import DRAFTS_MAX, Draft
 from ramp.web.levels import Levels, MarketReader
@@ -57,5 +56,5 @@ class Site:
     def feed_of(self, user: str) -> UserFeed:
         """Return the events of a user's requests, which are followed from the first call on."""
         if user not in self._feeds:
-            self._feeds[user] = UserFeed(user, market_of(self.state))
+            self._feeds[user] = UserFeed(user, self.state)
         return self._feeds[user]

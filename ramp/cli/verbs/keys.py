@@ -15,6 +15,7 @@ from ramp.control.requests import CERTIFICATE_DAYS
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
 from ramp.model.seal import Role
+from ramp.runtime.configuration_changes.audit_log import add_line, own_name
 from ramp.runtime.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def renew(name: str, new_key: bool, days: int, state: StateFolder) -> None:
         return
     store.renew(full_name, now, new_key=new_key, lifetime=days * DAY)
     what = f"{full_name} has a new certificate"
-    _written(state, now, "keys renew", full_name, what)
+    add_line(state, now, own_name(), "keys renew", full_name, what)
     (say if wants_json() else click.echo)(what)
     _print_entries(store, now, (full_name,))
     say("no agent of this name is running")
@@ -144,7 +145,8 @@ def revoke(name: str, reason: str, state: StateFolder) -> None:
     full_name = _full_name(store, name, now)
     revoked = store.revoke(full_name, now, reason)
     if revoked:
-        _written(state, now, "keys revoke", full_name, f"{full_name}: {len(revoked)} revoked{reason and f': {reason}'}")
+        what = f"{full_name}: {len(revoked)} revoked{reason and f': {reason}'}"
+        add_line(state, now, own_name(), "keys revoke", full_name, what)
     if printed_as_json([{"name": line.name, "serial": line.serial, "reason": line.reason} for line in revoked]):
         return
     if revoked:
@@ -158,12 +160,6 @@ def _runs(state: StateFolder, full_name: str) -> bool:
     local, _, domain = full_name.partition("@")
     found = status(state)
     return found is not None and found.agent(local) is not None and found.domain == domain
-
-
-def _written(state: StateFolder, now: int, verb: str, name: str, what: str) -> None:
-    from ramp.runtime.configuration_changes.audit_log import add_line, own_name
-
-    add_line(state, now, own_name(), verb, name, what)
 
 
 def _store(state: StateFolder) -> tuple[KeyStore, int]:

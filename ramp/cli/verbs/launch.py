@@ -1,4 +1,4 @@
-"""`ramp up`, `ramp down` and `ramp ps`: launching, stopping and looking at a market."""
+"""`ramp up`, `down`, `ps` and `doctor`: launching and stopping a market, looking at it, and its diagnosis."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from ramp.cli.options import example, state_options
 from ramp.cli.views.fields import MOMENT, NUMBER, PROSE, Field, Fields
-from ramp.cli.views.output import count_text, print_json, print_line, printed_as_json, say, waiting, wants_json
+from ramp.cli.views.output import (
+    count_text,
+    print_json,
+    print_line,
+    print_rows,
+    printed_as_json,
+    say,
+    waiting,
+    wants_json,
+)
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
@@ -24,6 +34,7 @@ from ramp.runtime.state_folder import StateFolder
 from ramp.shipped_files import DEFAULT_SWARM, find_config
 
 if TYPE_CHECKING:
+    from ramp.batch.inspecting import Remark
     from ramp.runtime.configuration.values import SwarmConfig
 
 
@@ -205,3 +216,45 @@ def ps(state: StateFolder) -> int:
             say(f"ramp: warning: {agent.name}: {agent.clock_warning}")
     print_line(f"Configuration {found.config}, state folder {state.path}")
     return 0
+
+
+DOCTOR_EXITS: Final = "0 no problems; 1 problems found; 2 bad input; 130 interrupted"
+
+
+@click.command(epilog=example("ramp doctor", "ramp doctor market.toml --all", "ramp doctor --json", exits=DOCTOR_EXITS))
+@click.argument("name", required=False, metavar="[CONFIG]")
+@click.option("--all", "show_all", is_flag=True, help="Also show passed checks.")
+@state_options
+def doctor(name: str | None, show_all: bool, state: StateFolder) -> int:
+    """Diagnose a market's problems and suggest fixes; nothing is changed.
+
+    The checks cover agents, servers, expiring certificates, clocks, disk space and versions. For a resource on Slurm or
+    Grid Engine they also compare its reservations with the agreements, look at the age of its queue data, and check the
+    helper program that changes reservations. A running market is asked; for a stopped one, the state folder and the
+    batch systems are read.
+
+    CONFIG is the configuration of a stopped market (default: the one that ran last with the state folder).
+    """
+    from ramp.doctor.examination import examine
+
+    with waiting("looking"):
+        report = examine(state, None if name is None else find_config(name))
+    found = {
+        "running": report.is_up,
+        "state_dir": str(state.path),
+        "findings": [_object(each) for each in report.findings],
+        "well": [_object(each) for each in report.remarks if not each.is_finding],
+    }
+    if not printed_as_json(found):
+        if not report.is_up:
+            say(f"ramp: no market is running; reading the state folder {state.path}")
+        shown = report.remarks if show_all else report.findings
+        rows = [(each.check, each.subject, each.says, each.do or "(well)") for each in shown]
+        print_rows(("Looked at", "Of", "Found", "Suggested fix"), rows, wrap=("Found", "Suggested fix"))
+        if not report.findings:
+            click.echo(f"No problems found: {count_text(len(report.remarks), 'check')} made")
+    return 1 if report.findings else 0
+
+
+def _object(each: Remark) -> dict[str, str]:
+    return {key: text for key, text in asdict(each).items() if key != "do" or each.is_finding}

@@ -18,7 +18,7 @@ from ramp.cli.options import RealNumber, example, state_options
 from ramp.cli.views.output import amount_text, console, count_text, duration_text, moment_text, price_text, wants_json
 from ramp.client.access import find_market, running
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser, market_of
+from ramp.client.every_user import EveryUser
 from ramp.client.machine_state import MachineState
 from ramp.client.swarm import status
 from ramp.control.auction_story import AuctionStory
@@ -175,7 +175,7 @@ async def watch_market(state: StateFolder, watcher: Lines | Board) -> None:
         def take(self, user: str, event: Event) -> None:
             watcher.auction(now(), user, event)
 
-    users = Users(market_of(state))
+    users = Users(state)
 
     async def agents() -> None:
         while True:

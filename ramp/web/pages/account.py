@@ -19,7 +19,7 @@ from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, mark
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-365d"
@@ -83,7 +83,7 @@ def _draw(visit: Visit, found: Account) -> None:
             frame.subheading("Spending by seller and month")
             ui.space()
             ui.button("Download statement (CSV)", on_click=lambda: _download(visit)).props("flat no-caps")
-        table(
+        RowTable(
             (
                 Column("Month", lambda each: each.month),
                 Column("Seller", lambda each: each.seller),
@@ -99,9 +99,9 @@ def _draw(visit: Visit, found: Account) -> None:
         if found.postings:
             points = [(from_datetime(each.at), each.balance) for each in found.postings]
             points.append((from_datetime(found.at), found.balance))
-            options = charts.balance_chart(points, visit.dark)
+            options = charts.balance_chart(points)
             charts.draw_chart(options, "Balance over time, as in the table below", 15)
-        table(
+        RowTable(
             (
                 Column("Time", lambda each: each.at, Kind.TIME),
                 Column("Type", lambda each: each.kind),

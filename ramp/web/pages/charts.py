@@ -1,4 +1,4 @@
-"""Options of the pages' charts (Apache ECharts), in the browser's scheme.
+"""Options of the pages' charts (Apache ECharts), in the colours of the pages, which the browser finds.
 
 Cores of a flat machine have no coordinates, so each bar is placed as low as possible, in pieces if no gap fits.
 """
@@ -22,9 +22,6 @@ from ramp.web.sale_history import Sale, mean_price
 Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for
 thousands of points, but not tuples; in JSON they are the same."""
-
-LIGHT = {"ink": "#3d4a56", "line": "#d7dee5", "asked": "#b3541e", "best": "#1d5f8a", "offers": "#5d8f3a"}
-DARK = {"ink": "#c3ced8", "line": "#35414d", "asked": "#f0a065", "best": "#7fc1ea", "offers": "#a5d47e"}
 
 PALETTE: Final = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#6b7fd7", "#8cd17d",
@@ -131,9 +128,9 @@ def _gaps(bars: list[Bar], cores: int, start: datetime, end: datetime) -> list[t
     return free
 
 
-def colours(dark: bool) -> dict[str, str]:
-    """The colours of lines and text on a dark or light page."""
-    return DARK if dark else LIGHT
+def colour(name: str) -> dict[str, str]:
+    """Return the option of a colour of the pages (`pages.css`), in the browser's scheme."""
+    return {":color": f"ramp.colour('{name}')"}
 
 
 def draw_chart(
@@ -152,18 +149,17 @@ def redraw(chart: ui.echart, options: Options) -> None:
     chart.update()
 
 
-def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> Options:
+def plain(*, x_name: str, y_name: str, x_type: str = "category") -> Options:
     """Return the common options of charts: two axes with units, a legend above, and a tooltip.
 
     They are readable on a telephone: labels do not overlap.
     """
-    shown = colours(dark)
-    text = {"color": shown["ink"]}
+    text = colour("quiet")
     axis: Options = {
         "nameTextStyle": text,
         "axisLabel": {**text, "hideOverlap": True},
-        "axisLine": {"lineStyle": {"color": shown["ink"]}},
-        "splitLine": {"lineStyle": {"color": shown["line"]}},
+        "axisLine": {"lineStyle": text},
+        "splitLine": {"lineStyle": colour("line")},
     }
     return {
         "animation": False,
@@ -185,16 +181,15 @@ def plain(dark: bool, *, x_name: str, y_name: str, x_type: str = "category") -> 
     }
 
 
-def _line(name: str, data: Sequence[object], colour: str, **more: object) -> Options:
-    return {"name": name, "type": "line", "data": data, "color": colour, **more}
+def _line(name: str, data: Sequence[object], colour_name: str, **more: object) -> Options:
+    return {"name": name, "type": "line", "data": data, **colour(colour_name), **more}
 
 
-def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
+def auction_chart(story: AuctionStory, unit: int) -> Options:
     """Return the chart of asking price, best price and offers of a unit by round."""
-    shown = colours(dark)
     rounds = [story.rounds[number] for number in sorted(story.rounds) if unit in story.rounds[number].asked]
     names = [each.name for each in rounds]
-    options = plain(dark, x_name="round", y_name="credits/core-hour")
+    options = plain(x_name="round", y_name="credits/core-hour")
     options["xAxis"]["data"] = names
     offers = tuple(
         (each.name, bid.cpu_hour_cost)
@@ -205,19 +200,19 @@ def auction_chart(story: AuctionStory, unit: int, dark: bool) -> Options:
     asked, dashed = [each.asked[unit] for each in rounds], {"type": "dashed", "width": 2}
     best = [each.best[unit].cpu_hour_cost if unit in each.best else None for each in rounds]
     options["series"] = [
-        _line("asking price", asked, shown["asked"], step="middle", symbol="none", lineStyle=dashed),
-        _line("best offer", best, shown["best"], step="middle", symbolSize=8, lineStyle={"width": 3}),
-        {"name": "offers", "type": "scatter", "data": offers, "color": shown["offers"], "symbolSize": 7},
+        _line("asking price", asked, "wait", step="middle", symbol="none", lineStyle=dashed),
+        _line("best offer", best, "mark", step="middle", symbolSize=8, lineStyle={"width": 3}),
+        {"name": "offers", "type": "scatter", "data": offers, **colour("good"), "symbolSize": 7},
     ]
     return options
 
 
-def balance_chart(points: Sequence[tuple[Instant, int]], dark: bool) -> Options:
+def balance_chart(points: Sequence[tuple[Instant, int]]) -> Options:
     """Return the chart of a balance after every posting; amounts in minor units."""
-    options = plain(dark, x_name="", y_name="credits", x_type="time")
+    options = plain(x_name="", y_name="credits", x_type="time")
     options["grid"]["left"] = 90
     data = tuple((at // 1000, amount / 100) for at, amount in points)
-    options["series"] = [_line("balance", data, colours(dark)["best"], step="end", symbolSize=6)]
+    options["series"] = [_line("balance", data, "mark", step="end", symbolSize=6)]
     return options
 
 
@@ -225,23 +220,23 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _over_time(dark: bool, y_name: str) -> Options:
-    options = plain(dark, x_name="", y_name=y_name, x_type="time")
+def _over_time(y_name: str) -> Options:
+    options = plain(x_name="", y_name=y_name, x_type="time")
     options["grid"] |= {"top": 64, "bottom": 30}
     return options
 
 
-def load_chart(state: MachineState, dark: bool) -> Options:
+def load_chart(state: MachineState) -> Options:
     """Return the chart of the projected load in per cent."""
-    options = _over_time(dark, "% of the cores")
+    options = _over_time("% of the cores")
     options["yAxis"] |= {"min": 0, "max": 100}
     options["legend"]["show"] = False
     options["grid"]["top"] = 40
     data = [(_ms(each.time), _per_cent(each.load)) for each in state.projected_load]
     if len(data) > 1:
         data.append((2 * data[-1][0] - data[-2][0], data[-1][1]))  # the last part is as long as the one before
-    area, colour = {"opacity": 0.15}, colours(dark)["best"]
-    options["series"] = [_line("projected load", tuple(data), colour, step="end", symbol="none", areaStyle=area)]
+    area = {"opacity": 0.15}
+    options["series"] = [_line("projected load", tuple(data), "mark", step="end", symbol="none", areaStyle=area)]
     return options
 
 
@@ -254,13 +249,12 @@ def core_chart(
     cores: int,
     begin: datetime,
     until: datetime,
-    dark: bool,
     kinds: Mapping[str, str] = KINDS,
     units: str = "cores",
     now: datetime | None = None,
 ) -> Options:
     """Return the chart of a flat machine: occupied cores over time as rectangles, with a line at the present, `now`."""
-    options = _over_time(dark, units)
+    options = _over_time(units)
     options["xAxis"] |= {"min": _ms(begin), "max": _ms(until)}
     options["yAxis"] |= {"min": 0, "max": cores}
     options["grid"]["left"] = 72
@@ -270,7 +264,7 @@ def core_chart(
             "name": kind,
             "type": "custom",
             ":renderItem": "ramp.bar",
-            "itemStyle": {"color": colour, "borderColor": "#ffffff", "borderWidth": 0.5},
+            "itemStyle": {"color": shown, "borderColor": "#ffffff", "borderWidth": 0.5},
             "encode": {"x": [0, 1], "y": [2, 3], "tooltip": [4]},
             "dimensions": ["from", "to", "lowest", "highest", units],
             "data": tuple(
@@ -288,7 +282,7 @@ def core_chart(
                 if bar.kind == kind
             ),
         }
-        for kind, colour in kinds.items()
+        for kind, shown in kinds.items()
     ]
     if now is not None:
         mark = {"silent": True, "symbol": "none", "label": {"show": False}, "data": ({"xAxis": _ms(now)},)}
@@ -301,7 +295,6 @@ def row_chart(
     rows: Mapping[str, Iterable[Taken]],
     now: datetime,
     longest: timedelta,
-    dark: bool,
     kinds: Mapping[str, str] = KINDS,
 ) -> Options:
     """Return a Gantt chart: bars over time in a row of each name, or in several where they overlap.
@@ -328,10 +321,10 @@ def row_chart(
             start, end = max(each.start, begin), min(each.end, until)
             bars.append(Bar(each.name, each.kind, len(names) + lane, 1, each.cores, start, end))
         names += [name, *[""] * (len(ends) - 1)]
-    options = core_chart(bars, len(names), begin, until, dark, kinds, now=now)
+    options = core_chart(bars, len(names), begin, until, kinds, now=now)
     for numeric in ("min", "max", "minInterval", "scale"):
         del options["yAxis"][numeric]
-    label = {"color": colours(dark)["ink"], "width": 110, "overflow": "truncate"}
+    label = {**colour("quiet"), "width": 110, "overflow": "truncate"}
     options["yAxis"] |= {
         "type": "category",
         "data": tuple(names),
@@ -353,7 +346,7 @@ def redraw_rows(chart: ui.echart, options: Options) -> None:
     chart.style(f"height: {pixels}px")
 
 
-def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: bool) -> Options:
+def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant) -> Options:
     """Return the chart of prices paid: the mean by interval, the band from lowest to highest, and the volume below.
 
     It begins shortly before the first sale.
@@ -375,8 +368,7 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
         (at, round(sum(each.core_hours for each in intervals.get(number, ())), 2)) for number, at in enumerate(middles)
     )
 
-    options = _over_time(dark, "credits/core-hour")
-    shown = colours(dark)
+    options = _over_time("credits/core-hour")
     time_axis = {**options["xAxis"], "min": begin // 1000, "max": until // 1000}
     options["grid"] = [{"left": 72, "right": 24, "top": 64, "bottom": 126}, {"left": 72, "right": 24, "bottom": 30,
                                                                              "height": 54}]  # fmt: skip
@@ -391,16 +383,16 @@ def price_chart(sales: Sequence[Sale], begin: Instant, until: Instant, dark: boo
             "name": "highest above lowest",
             **band,
             "data": points(lambda number: max(prices[number]) - min(prices[number])),
-            "areaStyle": {"color": shown["best"], "opacity": 0.2},
+            "areaStyle": {**colour("mark"), "opacity": 0.2},
         },
-        _line("mean price", points(lambda number: mean_price(intervals[number])), shown["best"], symbolSize=5),
+        _line("mean price", points(lambda number: mean_price(intervals[number])), "mark", symbolSize=5),
         {
             "name": "core-hours",
             "type": "bar",
             "xAxisIndex": 1,
             "yAxisIndex": 1,
             "data": volumes,
-            "color": shown["offers"],
+            **colour("good"),
             "barMaxWidth": 12,
         },
     ]

@@ -29,7 +29,7 @@ from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole
 from ramp.web.pages.machines.market import price_text
 from ramp.web.pages.numbers import amount, credits_named, whole
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 PERIOD: Final = 24 * HOUR
@@ -61,7 +61,7 @@ class KeeperPage:
             self._as_of = ui.label("Loading the market…").props('role="status"').classes("ramp-quiet ramp-number")
         self._state = ui.element("section").classes("ramp-tiles").props('aria-label="State of the market"')
         with frame.card("Prices paid and volume over 24 hours"):
-            empty = price_chart((), 0, 1, self._visit.dark)
+            empty = price_chart((), 0, 1)
             self._chart = draw_chart(empty, "Prices paid and core-hours sold over 24 hours", 20)
         with frame.card():
             with ui.tabs().props("no-caps align=left") as tabs:
@@ -78,7 +78,7 @@ class KeeperPage:
     # -- what there is -------------------------------------------------------------------------------------------
 
     def _machines(self) -> None:
-        self._sellers = table(
+        self._sellers = RowTable(
             (
                 Column("Machine", lambda each: each.name, link="/machines/"),
                 Column("Cores", lambda each: each.machine and each.machine.cores, Kind.NUMBER),
@@ -103,7 +103,7 @@ class KeeperPage:
             ui.button("Deposit", on_click=self._deposit).props("outline no-caps")
             ui.button("Add a user", on_click=self._add_user).props("outline no-caps")
             ui.button("Invite", on_click=self._invite).props("outline no-caps")
-        self._listed = table(
+        self._listed = RowTable(
             (
                 Column("Account", lambda each: self._short(each.account)),
                 Column("Type", lambda each: each.kind),
@@ -115,7 +115,7 @@ class KeeperPage:
         )
 
     def _transactions(self) -> None:
-        self._trades = table(
+        self._trades = RowTable(
             (
                 Column("Time", lambda each: to_datetime(each.posted_at), Kind.TIME),
                 Column("Type", lambda each: each.kind),
@@ -129,7 +129,7 @@ class KeeperPage:
 
     def _refusals(self) -> None:
         self._since = ui.label().classes("ramp-quiet")
-        self._refused = table(
+        self._refused = RowTable(
             (
                 Column("Reason", lambda each: each[0].replace("_", " ")),
                 Column("Refusals", lambda each: each[1], Kind.NUMBER),
@@ -139,7 +139,7 @@ class KeeperPage:
         )
 
     def _agents(self) -> None:
-        self._running = table(
+        self._running = RowTable(
             (
                 Column("Agent", lambda each: each.name),
                 Column("Role", lambda each: each.role),
@@ -162,7 +162,7 @@ class KeeperPage:
         self._state.clear()
         with self._state:
             self._draw_state(levels, found)
-        redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now, self._visit.dark))
+        redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now))
         self._sellers.show(sellers)
         accounts: list[AccountLine] = sorted(found.accounts, key=_money_first)
         self._listed.show(accounts)

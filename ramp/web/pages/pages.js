@@ -20,6 +20,9 @@ window.ramp = {
   // torus2 before torus10
   naturally: (a, b) => String(a ?? '').localeCompare(String(b ?? ''), 'en', {numeric: true}),
 
+  // a colour of pages.css in the browser's scheme, for ECharts
+  colour: (name) => getComputedStyle(document.body).getPropertyValue('--ramp-' + name).trim(),
+
   // ECharts: a rectangle from times and cores, and one in a row that has a name
   bar(params, api) {
     const from = api.coord([api.value(0), api.value(2)]);

@@ -22,7 +22,7 @@ from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
 from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 ASKED_AGAIN_S: Final = 1.0
@@ -41,7 +41,7 @@ async def build_all(visit: Visit) -> None:
     feed = visit.feed()
     with frame.card():
         search = ui.input("Search").props("dense clearable").style("width: 14rem")
-        drawn = table(
+        drawn = RowTable(
             (
                 Column("Request", lambda each: visit.short_id(each.request_id), link="/requests/"),
                 Column("Name", lambda each: each.name),
@@ -53,7 +53,7 @@ async def build_all(visit: Visit) -> None:
             key=lambda each: each.request_id,
             empty="No requests yet.",
         )
-        search.bind_value_to(drawn.drawn, "filter", forward=lambda text: text or None)
+        search.bind_value_to(drawn, "filter", forward=lambda text: text or None)
 
     async def look() -> None:
         drawn.show(reversed(await visit.market().requests()))
@@ -115,7 +115,7 @@ class AuctionPage:
         self._ended = ui.element("section").classes("ramp-card").props('aria-label="Outcome"')
         with frame.card("Bidding"):
             self._grid = ui.element("div").classes("full-width ramp-charts")
-            self._rounds = table(
+            self._rounds = RowTable(
                 (
                     Column("Round", lambda row: row.round.name),
                     Column("Unit", lambda row: row.unit, Kind.NUMBER),
@@ -128,7 +128,7 @@ class AuctionPage:
                 empty="No rounds yet.",
             )
         with frame.card("Refusals of the last round"):
-            self._refusals = table(
+            self._refusals = RowTable(
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
@@ -171,7 +171,7 @@ class AuctionPage:
 
     def _draw_charts(self) -> None:
         for unit in self._story.units[:CHARTS_MAX]:
-            options = charts.auction_chart(self._story, unit, self._visit.dark)
+            options = charts.auction_chart(self._story, unit)
             drawn = self._charts.get(unit)
             if drawn is None:
                 with self._grid, ui.element("div"):
@@ -284,7 +284,7 @@ class AuctionPage:
             Column("Cost (credits)", lambda unit: unit.cost, Kind.CREDITS),
             Column("Reservation", lambda unit: unit.reservation_id, link="/reservations/"),
         )
-        table(columns if bought else columns[:-1], units, key=lambda unit: unit.agreement_id or unit.unit)
+        RowTable(columns if bought else columns[:-1], units, key=lambda unit: unit.agreement_id or unit.unit)
 
     async def _withdraw_it(self) -> None:
         with complaining(self._visit):
@@ -309,7 +309,7 @@ class QuoteOffers:
         single = len(self._chosen) == 1
         self._left = ui.label().props('role="timer"').classes("ramp-number")
         short = self._visit.market().short
-        table(
+        RowTable(
             (
                 Column("Unit", lambda row: row[1].unit, Kind.NUMBER),
                 Column("Rank", lambda row: row[0], Kind.NUMBER),

@@ -26,7 +26,7 @@ from ramp.web.pages.numbers import amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import LONGEST, standing
 from ramp.web.pages.resizing import SizeCard
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000
@@ -196,7 +196,7 @@ class ReservationPage:
         ui.label("The job starts with the reservation, under your account at the site.").classes(
             "ramp-quiet text-caption"
         )
-        self._jobs = table(
+        self._jobs = RowTable(
             (
                 Column("Job", lambda job: self._visit.short_id(job.job_id)),
                 Column("Command", lambda job: shlex.join(job.command)),
@@ -237,7 +237,7 @@ class ReservationPage:
             kind = job.delivery.replace("_", " ")
             run = [] if job.started is None else [Taken(name, kind, job.cores, job.started, job.ended or now)]
             rows[name] = run
-        return row_chart(rows, now, LONGEST, self._visit.dark, DELIVERIES)
+        return row_chart(rows, now, LONGEST, DELIVERIES)
 
     async def _show_output(self, job_id: str) -> None:
         self._output.clear()
@@ -250,7 +250,7 @@ class ReservationPage:
         files = await self._visit.market().job_files(job_id)
         sizes = {each.path: each.size for each in files}
         ui.label("Files of the job").classes("text-weight-medium")
-        table(
+        RowTable(
             (
                 Column("Download", lambda each: each.path, picks=True),
                 Column("Bytes", lambda each: each.size, Kind.NUMBER),

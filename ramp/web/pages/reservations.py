@@ -14,7 +14,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.charts import Options, Taken, redraw_rows, row_chart
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 LONGEST: Final = timedelta(days=7)
@@ -49,7 +49,7 @@ async def build(visit: Visit) -> None:
         label = "Reservations by machine over time, as in the table below"
         chart = charts.draw_chart({}, label, on_pick=lambda event: open_one(event.name))
     with frame.card("All reservations"):
-        drawn = table(
+        drawn = RowTable(
             (
                 Column("Reservation", lambda each: each.reservation_id, link="/reservations/"),
                 Column("Status", lambda each: standing(each, to_datetime(SystemClock().now()))),
@@ -73,7 +73,7 @@ async def build(visit: Visit) -> None:
         found = await visit.market().reservations(everything=True)
         now = to_datetime(SystemClock().now())
         drawn.show(reversed(found))
-        redraw_rows(chart, _chart_of(found, now, visit.dark))
+        redraw_rows(chart, _chart_of(found, now))
         calendar.set_visibility(bool(found))
         ids.update({each.reservation_id: each.agreement_id for each in found})
 
@@ -81,11 +81,11 @@ async def build(visit: Visit) -> None:
     await look()
 
 
-def _chart_of(found: Sequence[Reservation], now: datetime, dark: bool) -> Options:
+def _chart_of(found: Sequence[Reservation], now: datetime) -> Options:
     rows: dict[str, list[Taken]] = {}
     for each in found:
         state = standing(each, now)
         if state in STATES:
             taken = Taken(each.reservation_id, state, each.cores, each.start, each.end)
             rows.setdefault(each.resource, []).append(taken)
-    return row_chart(dict(sorted(rows.items())), now, LONGEST, dark, STATES)
+    return row_chart(dict(sorted(rows.items())), now, LONGEST, STATES)

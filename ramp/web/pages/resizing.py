@@ -18,7 +18,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.dialogs import Asked, answers, complain, complaining, confirmed, whole_number
 from ramp.web.pages.numbers import credits_named, signed
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 COUNTED_S: Final = 1.0
@@ -40,7 +40,7 @@ class SizeCard:
         self._button = ui.button("Resize", on_click=self._ask).props("outline no-caps")
         self._answer = ui.label().props('aria-live="polite"')
         self._going = ui.label().props('role="status"').classes("ramp-wait text-weight-medium full-width")
-        self._chain = table(
+        self._chain = RowTable(
             (
                 Column("Amendment", lambda size: size.number),
                 Column("Cores", lambda size: size.cores, Kind.NUMBER),

@@ -70,52 +70,8 @@ class Column:
         return {f"c{number}": raw} if self.text is None else {f"c{number}": raw, f"tc{number}": self.text(item)}
 
 
-class DrawnTable(ui.table, component="row_table.js"):
-    """A table of NiceGUI with our cells."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowTable:
-    """A table and the note that replaces it while it has no rows."""
-
-    columns: Sequence[Column]
-    key: Callable[[Any], object] | None
-    drawn: DrawnTable
-    note: ui.label
-
-    def mark(self, key: str) -> None:
-        """Bring out the row of an item; of none for an unknown key."""
-        self.drawn.props["marked"] = key
-        self.drawn.update()
-
-    def show(self, items: Iterable[object]) -> None:
-        """Show a row for each item."""
-        rows = []
-        for place, item in enumerate(items):
-            row: dict[str, object] = {"id": place if self.key is None else self.key(item)}
-            for number, column in enumerate(self.columns):
-                row |= column.cells(number, item)
-            rows.append(row)
-        # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
-        self.drawn.rows = cast("list[dict[str, object]]", tuple(rows))
-        few = len(rows) <= ROWS
-        self.drawn.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
-        self.drawn.update()
-        self.drawn.set_visibility(bool(rows))
-        self.note.set_visibility(not rows)
-
-
-def table(
-    columns: Sequence[Column],
-    items: Iterable[object] = (),
-    *,
-    key: Callable[[Any], object] | None = None,
-    empty: str = "None.",
-    name: str = "Table",
-    on_pick: Callable[[str], object] | None = None,
-    on_point: Callable[[str], object] | None = None,
-) -> RowTable:
-    """Draw a table.
+class RowTable(ui.table, component="row_table.js"):
+    """A table of NiceGUI with our cells, and a note that replaces it while it has no rows.
 
     Args:
         columns: from left to right.
@@ -126,23 +82,52 @@ def table(
         on_pick: called with the key of a row whose button was pressed.
         on_point: called with the key of the row under the pointer, and with "" when the pointer has left the table.
     """
-    note = ui.label(empty).classes("ramp-quiet")
-    region = ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region"')
-    region.props["aria-label"] = name
-    with region:
-        drawn = DrawnTable(
-            columns=[each.described(number) for number, each in enumerate(columns)],
-            rows=[],
-            row_key="id",
-            pagination=ROWS,
-        )
-    drawn.classes("full-width ramp-number").props("dense")
-    if on_pick is not None:
-        drawn.on("pick", lambda event: on_pick(str(event.args)))
-    if on_point is not None:
-        drawn.props["points"] = True
-        drawn.on("point", lambda event: on_point(str(event.args)))
-        region.on("mouseleave", lambda: on_point(""), [])
-    found = RowTable(columns, key, drawn, note)
-    found.show(items)
-    return found
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        items: Iterable[object] = (),
+        *,
+        key: Callable[[Any], object] | None = None,
+        empty: str = "None.",
+        name: str = "Table",
+        on_pick: Callable[[str], object] | None = None,
+        on_point: Callable[[str], object] | None = None,
+    ) -> None:
+        self._note = ui.label(empty).classes("ramp-quiet")
+        region = ui.element("div").classes("ramp-scrolled").props('tabindex="0" role="region"')
+        region.props["aria-label"] = name
+        described = [each.described(number) for number, each in enumerate(columns)]
+        with region:
+            super().__init__(columns=described, rows=[], row_key="id", pagination=ROWS)
+        self._shown = columns
+        self._key = key
+        self.classes("full-width ramp-number").props("dense")
+        if on_pick is not None:
+            self.on("pick", lambda event: on_pick(str(event.args)))
+        if on_point is not None:
+            self.props["points"] = True
+            self.on("point", lambda event: on_point(str(event.args)))
+            region.on("mouseleave", lambda: on_point(""), [])
+        self.show(items)
+
+    def bring_out(self, key: str) -> None:
+        """Bring out the row of an item; of none for an unknown key."""
+        self.props["marked"] = key
+        self.update()
+
+    def show(self, items: Iterable[object]) -> None:
+        """Show a row for each item."""
+        rows = []
+        for place, item in enumerate(items):
+            row: dict[str, object] = {"id": place if self._key is None else self._key(item)}
+            for number, column in enumerate(self._shown):
+                row |= column.cells(number, item)
+            rows.append(row)
+        # NiceGUI wraps lists and dicts to hear of changes in them, which costs more than the rows do; not so a tuple
+        self.rows = cast("list[dict[str, object]]", tuple(rows))
+        few = len(rows) <= ROWS
+        self.props("hide-pagination" if few else "", remove="" if few else "hide-pagination")
+        self.update()
+        self.set_visibility(bool(rows))
+        self._note.set_visibility(not rows)

@@ -72,8 +72,8 @@ def test_what_was_not_seen_comes_from_the_record():
         seen.take(RoundClosed("r", record, ((1, best),)), NOW)
     told.end(RequestOutcome("r", RequestStatus.QUOTED, "", (FIRST, SECOND_ROUND), (), NOW, SECOND))
     assert [dict(each.best) for each in told.rounds.values()] == [dict(each.best) for each in seen.rounds.values()]
-    assert auction_chart(told, 1, dark=False) == auction_chart(seen, 1, dark=False)
-    steps = {each["name"]: each["data"] for each in auction_chart(seen, 1, dark=True)["series"]}
+    assert auction_chart(told, 1) == auction_chart(seen, 1)
+    steps = {each["name"]: each["data"] for each in auction_chart(seen, 1)["series"]}
     assert steps == {"asking price": [70, 50], "best offer": [50, 45], "offers": (("1", 60), ("1", 50), ("2", 45))}
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,6 @@ from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, R
 from ramp.protocol.records import RequestConcluded
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
-from ramp.web import live
 from ramp.web.live import STORIES_MAX, SaleWatch, UserFeed
 from ramp.web.sale_history import SaleHistory
 from tests.unit.control.test_auction_story import NOW, offer
@@ -99,7 +99,11 @@ async def agent():
 
 @pytest.fixture
 async def feed(agent):
-    found = UserFeed("alice", lambda _: agent)
+    class Feed(UserFeed):
+        def market(self, user):
+            return agent
+
+    found = Feed("alice", StateFolder(Path("nowhere")))
     yield found
     await found.end()
 
@@ -247,7 +251,7 @@ class Seller:
 @pytest.fixture
 async def seller(monkeypatch):
     found = Seller()
-    monkeypatch.setattr(live, "market_of", lambda _: lambda _: found)
+    monkeypatch.setattr(SaleWatch, "market", lambda _, user: found)
     return found
 
 

@@ -26,18 +26,18 @@ def ms(moment):
 
 def test_bars_that_overlap_are_in_lanes_and_those_that_follow_share_one():
     rows = {"curie": [taken("c", 4, 5), taken("a", 0, 2), taken("b", 1, 3), taken("d", 2, 4)], "euler": []}
-    options = row_chart(rows, NOW, WEEK, dark=False)
+    options = row_chart(rows, NOW, WEEK)
     assert options["yAxis"]["data"] == ("curie", "", "euler")
     lanes = {name.removeprefix("sold "): value[2] for name, value in bars_of(options).items()}
     assert lanes == {"a": 0, "b": 1, "d": 0, "c": 0}
 
 
 def test_the_picture_reaches_to_the_bars_and_the_present_but_no_further_than_its_limit():
-    options = row_chart({"curie": [taken("a", -2, 3)]}, NOW, WEEK, dark=True)
+    options = row_chart({"curie": [taken("a", -2, 3)]}, NOW, WEEK)
     assert (options["xAxis"]["min"], options["xAxis"]["max"]) == (ms(hours(-2)), ms(hours(3)))
-    cut = row_chart({"curie": [taken("a", -2000, 3000), taken("b", 200, 201)]}, NOW, WEEK, dark=True)
+    cut = row_chart({"curie": [taken("a", -2000, 3000), taken("b", 200, 201)]}, NOW, WEEK)
     assert (cut["xAxis"]["min"], cut["xAxis"]["max"]) == (ms(NOW - WEEK), ms(NOW + WEEK))
     assert bars_of(cut) == {"sold a": (ms(NOW - WEEK), ms(NOW + WEEK), 0, 1, 8)}
-    empty = row_chart({}, NOW, WEEK, dark=False)
+    empty = row_chart({}, NOW, WEEK)
     assert (empty["xAxis"]["min"], empty["xAxis"]["max"]) == (ms(hours(-1)), ms(hours(1)))
     assert empty["series"][-1]["markLine"]["data"] == ({"xAxis": ms(NOW)},)

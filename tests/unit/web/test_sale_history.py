@@ -53,7 +53,7 @@ def test_the_mean_is_weighted_by_volume():
 
 def test_the_chart_has_mean_band_and_volume_of_each_interval():
     sales = [sale(1, 0, 1, 10_000), sale(2, 1, 3, 6000), sale(3, 47 * HOUR, 2, 8000)]
-    lowest, band, mean, volume = price_chart(sales, NOW, NOW + INTERVALS * HOUR, dark=False)["series"]
+    lowest, band, mean, volume = price_chart(sales, NOW, NOW + INTERVALS * HOUR)["series"]
     assert len(volume["data"]) == INTERVALS
     volume = {"data": [point for point in volume["data"] if point[1]]}
     at = [point[0] * 1000 - NOW for point in mean["data"]]
@@ -63,10 +63,10 @@ def test_the_chart_has_mean_band_and_volume_of_each_interval():
 
 
 def test_the_chart_of_a_young_market_begins_shortly_before_its_first_sale():
-    options = price_chart([sale(1, 40 * HOUR), sale(2, 47 * HOUR)], NOW, NOW + 50 * HOUR, dark=False)
+    options = price_chart([sale(1, 40 * HOUR), sale(2, 47 * HOUR)], NOW, NOW + 50 * HOUR)
     assert not options["yAxis"][1]["scale"], "bars begin at 0"
     assert options["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 2
-    latest = price_chart([sale(1, 50 * HOUR - MINUTE)], NOW, NOW + 50 * HOUR, dark=False)
+    latest = price_chart([sale(1, 50 * HOUR - MINUTE)], NOW, NOW + 50 * HOUR)
     assert latest["xAxis"][0]["min"] * 1000 == NOW + 50 * HOUR - 21 * HOUR // 20
 
 

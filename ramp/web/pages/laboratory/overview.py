@@ -16,7 +16,7 @@ from ramp.web.pages.dialogs import mark
 from ramp.web.pages.laboratory.results import experiments_in, read_result
 from ramp.web.pages.laboratory.runs import SUMMARY_FILE, Run
 from ramp.web.pages.laboratory.trace import TRACE_SUFFIX
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 LOOK_S: Final = 0.5
@@ -51,7 +51,7 @@ def _draw_shelf(visit: Visit) -> None:
     results = [read_result(folder, name) for name in experiments_in(folder)]
     with frame.card("Results"):
         nothing = f"No results yet. `ramp experiment run NAME --out {folder}` writes them."
-        table(
+        RowTable(
             (
                 Column("Experiment", lambda result: result.path.name, link="/laboratory/"),
                 *(_verdict_column(verdict) for verdict in VERDICTS),
@@ -65,7 +65,7 @@ def _draw_shelf(visit: Visit) -> None:
         )
     with frame.card("Traces of simulations"):
         nothing = f"No traces yet. `ramp simulate ... --trace {folder}/NAME.jsonl` writes one."
-        table(
+        RowTable(
             (
                 Column("Trace", lambda path: path.name, link="/laboratory/traces/"),
                 Column("Size (kB)", lambda path: -(-path.stat().st_size // 1000), Kind.NUMBER),

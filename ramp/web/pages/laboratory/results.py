@@ -21,7 +21,7 @@ from starlette.routing import Route
 from ramp.errors import DocumentError
 from ramp.web.pages import frame
 from ramp.web.pages.laboratory.runs import SUMMARY_FILE
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 PICTURE: Final = ".png"
@@ -184,7 +184,7 @@ def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> None:
         Column("Verdict", itemgetter("verdict"), Kind.VERDICT),
         Column("Reason", itemgetter("why")),
     )
-    table(columns, rows).drawn.props("wrap-cells").classes("ramp-compared")
+    RowTable(columns, rows).props("wrap-cells").classes("ramp-compared")
 
 
 def _draw_table(result: Result, name: str, place: ui.element) -> None:
@@ -197,5 +197,5 @@ def _draw_table(result: Result, name: str, place: ui.element) -> None:
     with place:
         if not complete:
             ui.label(f"The first {len(rows)} rows; download the file for all.").classes("ramp-quiet")
-        table(columns, rows, empty="No rows.")
+        RowTable(columns, rows, empty="No rows.")
         ui.link(f"Download {name}", _address(result, name)).props("download")

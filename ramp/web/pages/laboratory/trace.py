@@ -253,7 +253,7 @@ class _FlatPlayer(_Player):
         begin, end = moment_of(self.second - HALF_SPAN_S), moment_of(self.second + HALF_SPAN_S)
         bars = bars_around(self.stays, cores, self.second, HALF_SPAN_S)
         moment = moment_of(self.second)
-        options = core_chart(bars, cores, begin, end, self.visit.dark, STATES, "processors", moment)
+        options = core_chart(bars, cores, begin, end, STATES, "processors", moment)
         options["grid"]["top"] = 84  # the legend has two lines on a narrow screen
         options["useUTC"] = True
         # dates mean nothing in a log

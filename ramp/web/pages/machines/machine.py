@@ -30,7 +30,7 @@ from ramp.web.pages.charts import (
 from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.machines.torus_map import TorusMap, torus_map
 from ramp.web.pages.numbers import whole
-from ramp.web.pages.row_tables import Column, Kind, RowTable, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
@@ -76,7 +76,7 @@ class MachinePage:
             self._problem = ui.label().props('role="status"').classes("ramp-wait")
             self._facts = ui.element("dl").classes("ramp-facts ramp-number")
         with frame.card("Projected load over 24 hours, mean of each hour"):
-            self._load = draw_chart(load_chart(state, self._visit.dark), "The projected load by hour")
+            self._load = draw_chart(load_chart(state), "The projected load by hour")
         with frame.card("Prices paid here in 24 hours"):
             self._prices = draw_chart(self._price_chart(), "Prices paid and volume over 24 hours")
             if self._visit.session.role is Role.USER:
@@ -91,7 +91,7 @@ class MachinePage:
             self._waiting = self._job_table()
         with frame.card("Reservations of the market"):
             self._sold = draw_chart({}, "Slots sold and held over time, as in the table below")
-            self._slots = table(
+            self._slots = RowTable(
                 (
                     Column("Reservation", lambda each: each.reservation_id),
                     Column("State", lambda each: "sold" if each.firm else "held"),
@@ -127,17 +127,17 @@ class MachinePage:
         site, now = self._visit.site, SystemClock().now()
         short = self._visit.looking_market().short
         sales = [each for each in site.sales.since(now - DAY) if short(each.resource) == self._name]
-        return price_chart(sales, now - DAY, now, self._visit.dark)
+        return price_chart(sales, now - DAY, now)
 
     def _core_chart(self) -> Options:
         cores, begin, until = self._state.cores, self._state.time, self._state.time + HORIZON
         bars = lowest_bars(taken_in(self._state), cores, begin, until)
-        return core_chart(bars, cores, begin, until, self._visit.dark)
+        return core_chart(bars, cores, begin, until)
 
     def _sold_chart(self) -> Options:
         taken = [each for each in taken_in(self._state) if each.kind in SLOTS]
         rows = {kind: [each for each in taken if each.kind == kind] for kind in sorted({each.kind for each in taken})}
-        return row_chart(rows, self._state.time, HORIZON, self._visit.dark, SLOTS)
+        return row_chart(rows, self._state.time, HORIZON, SLOTS)
 
     async def _look(self) -> None:
         try:
@@ -153,7 +153,7 @@ class MachinePage:
         with self._facts:
             frame.draw_facts(self._visit, self._described(state))
         redraw(self._prices, self._price_chart())
-        redraw(self._load, load_chart(state, self._visit.dark))
+        redraw(self._load, load_chart(state))
         if self._cores is not None:
             redraw(self._cores, self._core_chart())
         if (drawn := self._map()) is not None and self._places is not None:
@@ -165,7 +165,7 @@ class MachinePage:
         self._slots.show(state.reservations)
 
     def _job_table(self) -> RowTable:
-        return table(
+        return RowTable(
             (
                 Column("Job", lambda each: str(each.job)),
                 Column("Cores", lambda each: each.cores, Kind.NUMBER),

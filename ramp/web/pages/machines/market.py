@@ -16,7 +16,7 @@ from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.numbers import credits_named, whole
 from ramp.web.pages.refreshing import Refresher
-from ramp.web.pages.row_tables import Column, Kind, table
+from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.pages.visit import Visit
 from ramp.web.sale_history import Sale, mean_price
 
@@ -64,7 +64,7 @@ class MarketPage:
                 search = ui.input("Search").props("dense clearable").style("width: 12rem")
                 self._choice = ui.select([ALL], value=ALL, label="Architecture", on_change=self._draw_sellers)
                 self._choice.props("dense").style("width: 10rem")
-            self._sellers = table(
+            self._sellers = RowTable(
                 (
                     Column(
                         "Seller",
@@ -86,7 +86,7 @@ class MarketPage:
                 empty="No sellers.",
                 name="Sellers",
             )
-            search.bind_value_to(self._sellers.drawn, "filter", forward=lambda text: text or None)
+            search.bind_value_to(self._sellers, "filter", forward=lambda text: text or None)
         self._sales: dict[str, list[Sale]] = defaultdict(list)
         self._found: list[Seller] = []
         Refresher(self._draw, self._visit.site.sale_watch.changed, pause=SALES_PAUSE_S, every=LOOK_AGAIN_S)
@@ -167,13 +167,13 @@ class PricesPage:
                 self._period = ui.select(PERIODS, value=DAY, label="Period", on_change=self._draw)
                 for drawn in (self._choice, self._period):
                     drawn.props("dense").style("width: 14rem")
-            empty = price_chart((), 0, 1, self._visit.dark)
+            empty = price_chart((), 0, 1)
             self._chart = draw_chart(empty, "Prices paid and volume over time, as in the table", 24)
             ui.label(
                 "Line: mean price paid, weighted by core-hours. Band: lowest to highest price. Bars: core-hours sold."
             ).classes("ramp-quiet")
         with frame.card(f"The latest {LATEST_MAX} sales"):
-            self._latest = table(
+            self._latest = RowTable(
                 (
                     Column("Time", lambda sale: to_datetime(sale.at), Kind.TIME),
                     Column("Seller", lambda sale: self._short(sale.resource)),
@@ -200,7 +200,7 @@ class PricesPage:
         begin = now - int(self._period.value)
         chosen = str(self._choice.value)
         sales = [each for each in self._visit.site.sales.since(begin) if self._is_of(each, chosen)]
-        redraw(self._chart, price_chart(sales, begin, now, self._visit.dark))
+        redraw(self._chart, price_chart(sales, begin, now))
         self._latest.show(reversed(sales[-LATEST_MAX:]))
 
     def _is_of(self, sale: Sale, chosen: str) -> bool:

@@ -69,9 +69,8 @@ class Paint(NamedTuple):
     opacity: float
 
 
-def idle(dark: bool) -> Paint:
-    """Return the paint of a free unit."""
-    return Paint("#5b6873" if dark else "#b9c3cc", 0.25)
+IDLE: Final = Paint("#8a97a3", 0.25)
+"""The paint of a free unit."""
 
 
 def paint_of(occupant: Occupant, colour: str, chosen: str) -> Paint:
@@ -172,7 +171,7 @@ class MachineScene:
         self._shown = drawn.occupied(moment)
         for place, box in self._boxes.items():
             occupant = self._shown.get(place)
-            paint = idle(self._dark) if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
+            paint = IDLE if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
             if self._paints.get(place) != paint:
                 self._paints[place] = paint
                 box.material(*paint)
@@ -255,18 +254,17 @@ class MachineScene:
 class SlicesChart:
     """The units of a machine by X and Y, with a slice for each Z; the arguments are those of `MachineScene`."""
 
-    def __init__(self, visit: Visit, choose: Callable[[str], None], point: Callable[[str], None]) -> None:
+    def __init__(self, choose: Callable[[str], None], point: Callable[[str], None]) -> None:
         def named(series: object) -> str:
             return "" if series == FREE else str(series)
 
-        self._dark = visit.dark
         label = "Slices of the machine, as in the tables"
         self._chart = charts.draw_chart({}, label, 16, lambda event: choose(named(event.series_name)))
         self._chart.on("chart:mouseover", lambda event: point(named(event.args["seriesName"])), ["seriesName"])
         self._chart.on("chart:globalout", lambda: point(""))
 
     def show(self, drawn: TorusMap, moment: datetime, chosen: str) -> None:
-        charts.redraw(self._chart, slices_chart(drawn, moment, chosen, self._dark))
+        charts.redraw(self._chart, slices_chart(drawn, moment, chosen))
 
     def light(self, name: str) -> None:
         """Bring out the units of an occupant; of none for an empty name."""
@@ -275,7 +273,7 @@ class SlicesChart:
             self._chart.run_chart_method("dispatchAction", {"type": "highlight", "seriesName": name})
 
 
-def slices_chart(drawn: TorusMap, moment: datetime, chosen: str, dark: bool) -> Options:
+def slices_chart(drawn: TorusMap, moment: datetime, chosen: str) -> Options:
     """Return the chart of a machine's units: a series of the free ones, and one of each occupant in its colour."""
     occupied, colours = drawn.occupied(moment), colours_of(drawn)
     width, _, depth = drawn.extents[-3:]
@@ -283,7 +281,7 @@ def slices_chart(drawn: TorusMap, moment: datetime, chosen: str, dark: bool) -> 
     series: dict[str, dict[str, Any]] = {}
     for place in drawn.places:
         occupant = occupied.get(place)
-        paint = idle(dark) if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
+        paint = IDLE if occupant is None else paint_of(occupant, colours[occupant.name], chosen)
         name = FREE if occupant is None else occupant.name
         drawn_as = series.setdefault(
             name,
@@ -300,7 +298,7 @@ def slices_chart(drawn: TorusMap, moment: datetime, chosen: str, dark: bool) -> 
         number = drawn.slices.index(place[:-3]) * depth + place[-1]
         value = (number * (width + 1) + place[-3], place[-2])
         drawn_as["data"].append({"value": value, "name": f"{','.join(map(str, place))}: {name}"})
-    options = plain(dark, x_name="X, one slice for each Z", y_name="Y", x_type="value")
+    options = plain(x_name="X, one slice for each Z", y_name="Y", x_type="value")
     options["legend"]["show"] = False
     options["tooltip"] = {"trigger": "item", "confine": True, "formatter": "{b}"}
     options["xAxis"] |= {"axisLabel": {"show": False}, "splitLine": {"show": False}}
@@ -321,9 +319,9 @@ class PlacesView:
         if visit.webgl:
             self._views.append(MachineScene(drawn, visit, self._clicked, self._point))
             ui.label(note).classes("ramp-quiet")
-        self._views.append(SlicesChart(visit, self._clicked, self._point))
+        self._views.append(SlicesChart(self._clicked, self._point))
         self._under = ui.label(NOTHING_POINTED).classes("ramp-quiet ramp-number")
-        self._table = row_tables.table(
+        self._table = row_tables.RowTable(
             (
                 row_tables.Column("Job or reservation", lambda each: each.name),
                 row_tables.Column("Kind", lambda each: KINDS[each.kind]),
@@ -368,6 +366,6 @@ class PlacesView:
                 units, cables = len(each.places), len(self._drawn.wires(each))
                 told = f"Under the pointer: {name}, {KINDS[each.kind]}, units: {units}, cables: {cables}"
         self._under.set_text(told)
-        self._table.mark(name)
+        self._table.bring_out(name)
         for view in self._views:
             view.light(name)
