@@ -12,7 +12,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.records import JobHeard, JobOrdered
-from tests.unit.protocol.conftest import messages, restarted_user, sealed
+from tests.unit.protocol.conftest import contents, messages, restarted_user, sealed
 
 
 def order(agreement_id: str, job_id: str = "job-1") -> c.JobOrder:
@@ -73,18 +73,17 @@ def test_a_question_that_is_refused_says_nothing_about_a_job_that_runs(alice: An
 @pytest.mark.parametrize("answered", [False, True])
 def test_after_a_restart_jobs_are_known_and_unanswered_orders_leave_again(alice: Any, answered: bool) -> None:
     bought = alice.bought()
-    (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
+    orders = [order(bought), order(bought, "job-2")]
+    message, _ = (each for own in orders for each in messages(alice.command(ev.JobSubmitted(own))))
     if answered:
         answer(alice, message, status(bought, JobState.QUEUED))
     kinds = [type(each) for each in alice.journal if isinstance(each, JobOrdered | JobHeard)]
-    assert kinds == [JobOrdered, JobHeard][: 1 + answered]
+    assert kinds == [JobOrdered, JobOrdered, JobHeard][: 2 + answered]
     again, effects = restarted_user(alice.journal, SECOND)
-    assert [each.content for each in messages(effects) if isinstance(each.content, c.JobOrder)] == (
-        [] if answered else [order(bought)]
-    )
-    assert len(again.party.jobs.known) == 1
+    assert contents(effects, c.JobOrder) == orders[answered:]
+    assert len(again.party.jobs.known) == 2
     _, effects = restarted_user(alice.journal, 2 * HOUR)  # the slot is over
-    assert not [each for each in messages(effects) if isinstance(each.content, c.JobOrder)]
+    assert not contents(effects, c.JobOrder)
 
 
 def test_jobs_go_to_the_archive_with_their_request(alice: Any) -> None:
