@@ -35,7 +35,7 @@ from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, P
 from ramp.protocol.timing import Pace, moved
 from ramp.protocol.transition_tables import AUCTION, AuctionState
 from ramp.protocol.user.bidding_round import BiddingRound, FinalRefusals
-from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfits, over_limit
+from ramp.protocol.user.evaluator import OffersMade, lowest_bids, misfit, over_limit
 from ramp.protocol.user.voting import REQUEST_ENDED
 
 ROUND_CLOSED = "RoundClosed"
@@ -253,8 +253,9 @@ class Auction(StateMachine[AuctionState]):
                 self._final.add(sender, refusals)
             for offer in proposal.offers:
                 rejected = self._consider(bidding, sender, offer, seal)
-                if rejected:
-                    refusals += misfits((offer,), self._asked, best_offers=bidding.call.best_offer)
+                unit = self._asked.get(offer.unit) if rejected else None
+                if unit is not None and (unfit := misfit(offer, unit, best_offers=bidding.call.best_offer)):
+                    refusals += (unfit,)
                 effects += rejected
         if proposal.round_number != self._round_number:
             return effects

@@ -90,24 +90,19 @@ def over_limit(costs: Iterable[int], max_cost: int | None) -> str:
     return f"the offers cost {credits_text(cost)} credits together, more than the limit of {credits_text(max_cost)}"
 
 
-def misfits(offers: Iterable[Offer], units: Mapping[int, RequestUnit], *, best_offers: bool) -> tuple[Refusal, ...]:
-    """Return refusals for offers whose size violates the speed-up law, or whose cost is above the unit's maximum.
+def misfit(offer: Offer, unit: RequestUnit, *, best_offers: bool) -> Refusal | None:
+    """Return a refusal of an offer whose size violates the speed-up law, or whose cost is above the unit's maximum.
 
     Args:
-        offers: of one resource.
-        units: as called for, by number.
+        offer: of a resource.
+        unit: as called for.
         best_offers: whether this is the best-offer round, in which offers may cost more.
     """
-    found = []
-    for offer in offers:
-        unit = units.get(offer.unit)
-        if unit is None:
-            continue
-        if problem := size_problem(unit, offer.cores, offer.end - offer.start):
-            found.append(Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem))
-        elif not best_offers and (dear := cost_problem(unit, offer, offer.cost)):
-            found.append(Refusal(offer.unit, RefusalCode.BAD_PRICE, detail=dear))
-    return tuple(found)
+    if problem := size_problem(unit, offer.cores, offer.end - offer.start):
+        return Refusal(offer.unit, RefusalCode.SIZE_AGAINST_LAW, detail=problem)
+    if not best_offers and (dear := cost_problem(unit, offer, offer.cost)):
+        return Refusal(offer.unit, RefusalCode.BAD_PRICE, detail=dear)
+    return None
 
 
 class OffersMade:

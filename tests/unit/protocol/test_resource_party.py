@@ -18,7 +18,15 @@ from ramp.protocol import events as ev
 from ramp.protocol.resource import party
 from ramp.protocol.resource.slots import kept_participants as resource_party
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import UNIT, OneResource, contents, messages, records, restarted_resource
+from tests.unit.protocol.conftest import (
+    UNIT,
+    OneResource,
+    contents,
+    messages,
+    records,
+    resource_with,
+    restarted_resource,
+)
 
 
 def test_a_call_that_rests_is_answered_from_the_start_when_it_comes_again(resource: Any) -> None:
@@ -68,6 +76,14 @@ def test_a_hold_is_let_go_by_its_user_only(resource: Any) -> None:
         resource.hear("mallory", c.HoldCancelled("r1", offer.offer_id))
     assert resource.state(offer) == "held"
     assert fx.ReleaseSlot(offer.offer_id) in resource.hear("alice", c.HoldCancelled("r1", offer.offer_id))
+
+
+def test_of_slots_that_are_not_paid_only_those_count_that_are_still_held() -> None:
+    one = resource_with(holds_max=2)
+    first, *_ = [one.hold(request_id)[0] for request_id in ("r1", "r2")]
+    one.hear("alice", c.HoldCancelled("r1", first.offer_id))
+    votes = [contents(one.hold(request_id)[1])[-1] for request_id in ("r3", "r4")]
+    assert [type(each) for each in votes] == [c.HoldGranted, c.HoldRefused]
 
 
 def test_what_the_machine_has_of_a_slot_that_was_let_go_meanwhile_is_not_asked_again(resource: Any) -> None:

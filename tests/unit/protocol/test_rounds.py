@@ -17,6 +17,7 @@ from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus, ResourceRefusal, RoundRecord
 from ramp.protocol.progress import ApprovalAsked, RoundClosed, RoundOpened
 from ramp.protocol.timing import Timing
+from ramp.protocol.user.evaluator import lowest_bids
 from ramp.protocol.user.voting import REQUEST_ENDED
 from tests.unit.protocol.conftest import UNIT, contents, messages, reports
 
@@ -174,6 +175,13 @@ def test_offers_are_ranked_and_asked_again_by_their_cost_for_the_cores_asked(ali
     shown = (c.Bid(1, "res1", 68), c.Bid(1, "res3", 72), c.Bid(1, "res2", 30))
     assert (closed.record.bids, closed.best, opened.asked) == (shown, ((1, shown[2]),), ((1, 30),))
     assert shown in [each.content.bids for each in messages(effects, c.CallForProposals)]
+
+
+@pytest.mark.parametrize(("units", "share"), [(1, 5), (2, 5), (100, 4), (500, 1)])
+def test_the_next_call_shows_the_lowest_bids_of_each_unit_in_order_of_arrival(units: int, share: int) -> None:
+    """At most 400 in all."""
+    bids = [c.Bid(unit, f"res{number}", 50 - number) for number in range(7) for unit in range(1, units + 1)]
+    assert lowest_bids(bids) == tuple(bids[-share * units :][:400])
 
 
 def test_who_was_silent_once_is_waited_for_again_after_answering(alice: Any) -> None:

@@ -208,8 +208,7 @@ class SellerChange(StateMachine[SellerChangeState]):
         if self.state is not (S.PREPARING if self.body.grows else S.TAKING):
             return []
         if isinstance(resized.answer, Refusal):
-            code = refusal_code(resized.answer) if self.body.grows else str(resized.answer.code)
-            return self._not_done(resized.answer, code, now)
+            return self._not_done(resized.answer, now)
         if self.body.grows:
             self._enter(S.AGREED, "SlotResized")
             self._retry.stop()
@@ -217,15 +216,15 @@ class SellerChange(StateMachine[SellerChangeState]):
         self._enter(S.POSTING, "SlotResized")
         return [Persist(self._is_taken(now)), self._ask_bank(now)]
 
-    def _not_done(self, refusal: Refusal, code: str, now: Instant) -> list[Effect]:
+    def _not_done(self, refusal: Refusal, now: Instant) -> list[Effect]:
         """Handle a refusal of the new size.
 
         After an unanswered request the machine may still resize the slot; then it is asked for the old size, as no step
         follows a later one.
         """
         if self._in_doubt:
-            return self._restore(code, refusal.detail, "SlotResized")
-        return self._end(code, refusal.detail, "SlotResized", now)
+            return self._restore(refusal_code(refusal), refusal.detail, "SlotResized")
+        return self._end(refusal_code(refusal), refusal.detail, "SlotResized", now)
 
     def _ask_machine(self) -> ResizeSlot:
         reserves = self.state is S.PREPARING and self.body.grows
