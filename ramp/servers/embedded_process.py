@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -38,6 +39,21 @@ STANZA_MAX_BYTES: Final = 262_144
 
 PIECE_BYTES: Final = 16_384
 """Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
+
+DEPTH_MAX: Final = 100
+"""Maximum depth of elements; writing a stanza takes a call for each."""
+
+NAMESPACE_CHARACTERS_MAX: Final = 255
+"""Maximum length of a namespace, which the parser repeats in the name of each element."""
+
+NAMES_MAX: Final = 1_000
+"""Maximum number of different names in a stream, which the parser keeps; agents use some fifty."""
+
+LOG_IN_LIMIT_S: Final = 60.0
+"""Maximum time in seconds from the connection to the session."""
+
+UNREAD_BYTES_MAX: Final = 40_000_000
+"""Maximum size of data that a client has not read yet; above `KEPT_BYTES_MAX`, which a client may get at once."""
 
 _CLIENT: Final = "{jabber:client}"
 _STREAM: Final = "http://etherx.jabber.org/streams}stream"
@@ -73,6 +89,7 @@ class StreamParser:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
+        parser.StartNamespaceDeclHandler = self._check_namespace
         parser.StartDoctypeDeclHandler = self._refuse_document_type
         # otherwise versions from 2.6 on may hold back a stanza that comes in two pieces
         getattr(parser, "SetReparseDeferralEnabled", lambda _: None)(False)
@@ -93,9 +110,13 @@ class StreamParser:
                 self._parser.Parse(piece)
             except expat.ExpatError as error:
                 raise ValueError(f"not an XMPP stream: {error}") from error
+            if len(self._parser.intern) > NAMES_MAX:
+                raise ValueError(f"more than {NAMES_MAX} different names")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise ValueError(f"more than {DEPTH_MAX} elements within each other")
         if self._depth > 1:
             self._builder.start(_clark(name), {_clark(key): value for key, value in attributes.items()})
         elif name == _STREAM:
@@ -118,6 +139,10 @@ class StreamParser:
             self._builder = ElementTree.TreeBuilder()
             self._bytes = 0
             self._stanza(element)
+
+    def _check_namespace(self, _: str | None, namespace: str | None) -> None:
+        if len(namespace or "") > NAMESPACE_CHARACTERS_MAX:
+            raise ValueError(f"a namespace of more than {NAMESPACE_CHARACTERS_MAX} characters")
 
     def _refuse_document_type(self, *_: object) -> None:
         """Refuse DOCTYPE (RFC 6120, 11.1); this also excludes entities that expand without limit."""
@@ -163,6 +188,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        asyncio.get_running_loop().call_later(LOG_IN_LIMIT_S, self._check_session)
+
+    def _check_session(self) -> None:
+        if not self._address and not self.is_closing():
+            self._cut(f"no session within {LOG_IN_LIMIT_S:g} s")
 
     def data_received(self, data: bytes) -> None:
         if self._encrypting is not None:
@@ -171,9 +201,7 @@ class Connection(asyncio.Protocol):
         try:
             self._stream.feed(data)
         except ValueError as error:
-            # a regular close would wait for the rest of the client's data
-            _log.warning("%s: %s; connection closed", self._transport.get_extra_info("peername"), error)
-            self._transport.abort()
+            self._cut(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle = self._ignore
@@ -192,8 +220,17 @@ class Connection(asyncio.Protocol):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
+    def _cut(self, why: str) -> None:
+        """End the connection at once; a regular close would wait for the client."""
+        client = self._address or f"{self._transport.get_extra_info('peername')}"
+        if _complaints.is_due("cut", self._bare, time.monotonic_ns() // 1000):
+            _log.warning("%s: %s; connection closed", client, why)
+        self._transport.abort()
+
     def write(self, data: bytes) -> None:
         self._transport.write(data)
+        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self._cut(f"more than {UNREAD_BYTES_MAX} bytes not read")
 
     def _write(self, text: str) -> None:
         self.write(text.encode())
@@ -322,6 +359,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--certificates", type=Path, required=True, help="directory of the server's certificate")
     options = parser.parse_args(arguments)
     log_to_stderr(logging.WARNING)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each client takes a descriptor
     try:
         uvloop.run(_serve(options.host, options.port, options.state, options.certificates))
     except RampError as error:
@@ -342,7 +381,7 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates / f"{domain}_cert.pem", certificates / f"{domain}_key.pem")
     router = Router(domain, accounts.exists)
-    accounts.closed = router.hang_up
+    accounts.closed = router.close
     watching = loop.create_task(later)
     await loop.create_server(
         lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512

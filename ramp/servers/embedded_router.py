@@ -58,9 +58,11 @@ class Router:
             if not sessions:
                 del self._sessions[bare]
 
-    def hang_up(self, name: str) -> None:
-        """End all sessions of an account."""
-        for session in list(self._sessions.get(f"{name}@{self.domain}", {}).values()):
+    def close(self, name: str) -> None:
+        """End all sessions of a closed account, and drop its messages: the name may get another owner."""
+        bare = f"{name}@{self.domain}"
+        self._take_kept(bare)
+        for session in list(self._sessions.get(bare, {}).values()):
             session.line.close()
 
     def set_available(self, bare: str, resource: str, available: bool) -> None:
@@ -72,8 +74,7 @@ class Router:
         if available:
             # the session that became available last has priority
             self._sessions[bare][resource] = self._sessions[bare].pop(resource)
-            for stanza in self._kept.pop(bare, ()):
-                self._kept_bytes -= len(stanza)
+            for stanza in self._take_kept(bare):
                 session.line.write(stanza)
 
     def deliver(self, element: ElementTree.Element, sender: str) -> bytes | None:
@@ -120,6 +121,12 @@ class Router:
             if session.available and not session.line.is_closing():
                 return session
         return None
+
+    def _take_kept(self, bare: str) -> deque[bytes]:
+        """Return the messages kept for an account, and keep them no longer."""
+        kept = self._kept.pop(bare, deque())
+        self._kept_bytes -= sum(map(len, kept))
+        return kept
 
     def _keep(self, bare: str, stanza: bytes) -> bool:
         if self._kept_bytes + len(stanza) > KEPT_BYTES_MAX:

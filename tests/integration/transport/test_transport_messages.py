@@ -118,8 +118,11 @@ async def test_garbled_bodies_are_thrown_away(crowd):
         "<message to='x@localhost'><body>" + "y" * 300_000 + "</body></message>",
         "<!DOCTYPE a [<!ENTITY b 'c'>]><message/>",
         "<message></presence>",
+        "<message>" + "<a>" * 2_000 + "</a>" * 2_000 + "</message>",
+        f"<message xmlns:x='{'u' * 300}'/>",
+        "<message>" + "".join(f"<a{number}/>" for number in range(1_500)) + "</message>",
     ],
-    ids=["too long", "doctype", "not nested"],
+    ids=["too long", "doctype", "not nested", "too deep", "long namespace", "many names"],
 )
 async def test_hostile_streams_end_themselves_only(crowd, raw):
     mallory, one = await crowd("hostile", "bystander")

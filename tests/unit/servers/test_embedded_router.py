@@ -86,6 +86,12 @@ def test_full_store_bounces_and_empties_again(router, monkeypatch):
     assert router.deliver(message("again"), "alice@localhost/x") is None
 
 
+def test_messages_for_a_closed_account_do_not_reach_the_next_owner_of_its_name(router):
+    router.deliver(message("for the first"), "alice@localhost/x")
+    router.close("ral")
+    assert online(router).bodies == []
+
+
 def test_other_domain_bounces(router):
     answer = router.deliver(message("hello", to="ral@example.org"), "alice@localhost/x")
     assert condition(answer) == "remote-server-not-found"
