@@ -163,11 +163,11 @@ class Screen:
 
     def _log(self) -> Part:
         rows = [_log_row(line) for line in reversed(self._board.log)]
-        return Part("Log", ("When (UTC)", "Who", "Event", "What"), rows, "What", empty="nothing yet")
+        return Part("Log", ("When", "Who", "Event", "What"), rows, "What", empty="nothing yet")
 
 
 def _log_row(line: Line) -> Sequence[str]:
-    return moment_text(line.at)[11:19], line.who, line.event, line.text
+    return moment_text(line.at)[11:19], line.who, line.event, line.shown
 
 
 def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Sequence[str | Text]]:

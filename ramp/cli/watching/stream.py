@@ -25,7 +25,7 @@ from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Submitted, request_of
 from ramp.control.status import AgentStatus, SwarmStatus, state_text
 from ramp.errors import RampError
-from ramp.model.instant import SECOND, Instant, iso
+from ramp.model.instant import SECOND, Instant, iso, with_local_times
 from ramp.model.money import credits_decimal
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import QUOTED, RequestOutcome
@@ -72,8 +72,13 @@ class Line:
         return {**told, **self.fields}
 
     @property
+    def shown(self) -> str:
+        """The text with times in the reader's zone."""
+        return with_local_times(self.text)
+
+    @property
     def sentence(self) -> str:
-        return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.text) if each)
+        return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.shown) if each)
 
 
 def line_of(event: MarketEvent) -> Line:

@@ -119,8 +119,9 @@ class GrowthPrices:
         missing = next((answer for answer in pieces if isinstance(answer, Refusal)), None)
         if missing is not None:
             nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
-            told = f"the addition is not free; {f'available: {nearest}' if nearest else 'no smaller one is available'}"
-            return [self._refuse(call_id, str(missing.code), told)]
+            smallest = found[-1][0].nearest
+            told = f"; available: {nearest}" if nearest else f", nor a smaller one down to {smallest}" if smallest else ""
+            return [self._refuse(call_id, str(missing.code), f"the addition is not free{told}")]
         user = pending.message.sender
         slots = [(each.unit, slot) for each, slot in found if not each.nearest and isinstance(slot, Slot)]
         return [PriceSlots(call_id, tuple(self._question(unit, user, slot) for unit, slot in slots))]
