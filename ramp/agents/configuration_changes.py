@@ -26,7 +26,7 @@ from ramp.control.requests import (
     SetResource,
     ShowStatus,
 )
-from ramp.control.status import SwarmStatus
+from ramp.control.status import AgentStatus, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import DAY, iso
 from ramp.model.money import credits_text, exact_credits
@@ -262,9 +262,7 @@ class Changing:
         except TransportError as error:
             self._agents.kill(name)
             what += f", with all agents of its process ({error})"
-        status = await self._agents.settled(name)
-        if status.state not in UP_STATES:
-            what += f"; it is {status.state}: {status.detail}"
+        what += _unless_up(await self._agents.settled(name))
         return self._done("restart", name, what, who, "restart")
 
     # -- the file ------------------------------------------------------------------------------------------------
@@ -294,12 +292,15 @@ class Changing:
             await self._admit(name, config)
         await self.tell_bank()
         for step in steps:
+            if step.kind in (StepKind.REMOVE, StepKind.LATER):
+                continue
             if step.kind is StepKind.ADD:
-                await self._agents.launch(step.name)
-            elif step.kind in ACTS:
-                await self._apply(step.name, ACTS[step.kind])
-            if step.kind not in (StepKind.REMOVE, StepKind.LATER):
-                self._record("reload", step.name, step.text, who)
+                late = _unless_up(await self._agents.launch(step.name))
+            else:
+                late = await self._apply(step.name, ACTS[step.kind])
+            self._record("reload", step.name, f"{step.text}{late}", who)
+            if late:
+                lines.append(ChangeLine("warning", step.name, f"warning: {step.text}{late}"))
         return MarketChanged(tuple(lines))
 
     # -- common --------------------------------------------------------------------------------------------------
@@ -331,8 +332,7 @@ class Changing:
             return f"; it applies this after its next start ({error})"
         if act is Act.UPDATE:
             return ""
-        status = await self._agents.settled(name)
-        return "" if status.state in UP_STATES else f"; it is {status.state}: {status.detail}"
+        return _unless_up(await self._agents.settled(name))
 
     async def tell_bank(self) -> None:
         """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
@@ -346,6 +346,11 @@ class Changing:
     def _done(self, verb: str, name: str, what: str, who: str, kind: str = "update") -> MarketChanged:
         self._record(verb, name, what, who)
         return MarketChanged((ChangeLine(kind, name, what),))
+
+
+def _unless_up(status: AgentStatus) -> str:
+    """Return a note on the state of an agent that has not started, else an empty text."""
+    return "" if status.state in UP_STATES else f"; it is {status.state}: {status.detail or 'no answer yet'}"
 
 
 def _line(step: Step, still_open: Sequence[str]) -> ChangeLine:

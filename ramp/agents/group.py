@@ -85,10 +85,17 @@ class _Life:
 
 
 class Group:
-    """The agents of one process, with local names in starting order."""
+    """The agents of one process, with local names in starting order.
 
-    def __init__(self, building: PartyBuilder, names: list[str]) -> None:
+    Args:
+        building: builds them.
+        names: local names.
+        launch: whether an agent that can never be built ends the process, so that the market's launch fails.
+    """
+
+    def __init__(self, building: PartyBuilder, names: list[str], *, launch: bool) -> None:
         self._building = building
+        self._launch = launch
         self._lives = {name: _Life() for name in names}
         self._stopping = asyncio.Event()
         self._starting = asyncio.Lock()
@@ -97,7 +104,7 @@ class Group:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until stopped; `ConfigurationError` if an agent can never be built."""
+        """Run until stopped; `ConfigurationError` if an agent can never be built at a launch."""
         async with asyncio.TaskGroup() as tasks:
             for name in self._lives:
                 tasks.create_task(self._keep_alive(name), name=name)
@@ -158,7 +165,7 @@ class Group:
                 was_up = True
                 await self._live(name, agent, life)
             except Exception as error:  # restart the agent after any error, unless that is useless
-                if isinstance(error, ConfigurationError) and not was_up and not is_storage_failure(error):
+                if self._launch and isinstance(error, ConfigurationError) and not (was_up or is_storage_failure(error)):
                     raise
                 stays_down = isinstance(error, StateDamaged | MembershipRevoked)
                 stays_down |= isinstance(error, PluginError) and not error.transient
@@ -353,6 +360,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ca-file", type=Path)
     parser.add_argument("--agents", required=True)
     parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--launch", action="store_true")
     options = parser.parse_args(arguments)
     log_to_stderr(logging.WARNING)
     end_with_parent(options.parent)
@@ -361,25 +369,27 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = running_config(options.config, state)
         settings = transport_settings(config, options.host, options.port, options.ca_file)
-        asyncio.run(run_agents(config, state, settings, options.agents.split(",")))
+        asyncio.run(run_agents(config, state, settings, options.agents.split(","), launch=options.launch))
     except* ConfigurationError as errors:
         _emit("", "broken", "; ".join(str(error) for error in errors.exceptions))
         exit_code = 2
     return exit_code
 
 
-async def run_agents(config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str]) -> None:
+async def run_agents(
+    config: SwarmConfig, state: StateFolder, settings: TransportSettings, names: list[str], *, launch: bool = True
+) -> None:
     """Run agents in this process until SIGTERM or SIGINT, in the order of `names`.
 
     Raises:
-        ConfigurationError: an agent can never be built.
+        ConfigurationError: an agent can never be built at a launch.
     """
     building = PartyBuilder(config, state, settings, SystemClock())
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)
     if limits.format is LogFormat.JSON:
         as_json_lines()
-    group = Group(building, names)
+    group = Group(building, names, launch=launch)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, group.stop)

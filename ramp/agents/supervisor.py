@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -50,8 +51,8 @@ ROTATE_LOOKS: Final = 120
 GROUP_COMMAND: tuple[str, ...] = (sys.executable, "-m", "ramp.agents.process")
 """Command of a process of agents, without the arguments of `ramp.agents.group`; tests replace it."""
 
-DEATHS_MAX: Final = 2
-"""Number of ends of the process of an added agent after which the agent counts as failed."""
+FAILURES_MAX: Final = 2
+"""Number of failures after which an agent that was added or restarted counts as failed."""
 
 SETTLED: Final = frozenset({"ready", "degraded", "broken", STANDBY})
 """States in which a launch no longer waits for an agent: it is up, or it has reported why not."""
@@ -83,6 +84,7 @@ class Supervisor:
         self._state_shown = "starting"
         self._keys = KeyWatch(state.keys)
         self._news = asyncio.Event()
+        self._failures: Counter[str] = Counter()
         self._server_watch = ServerWatch(self._addresses, config.domain, self._server_told)
         self._groups = [GroupProcess(name, agents) for name, agents in grouped(config).items()]
         self.agents = {
@@ -215,6 +217,8 @@ class Supervisor:
         command = [*GROUP_COMMAND, "--parent", str(os.getpid())]
         command += ["--config", str(self.config.path.absolute()), "--state-dir", str(self._state.path.absolute())]
         command += ["--agents", ",".join(group.agents)]
+        if self._state_shown != UP:
+            command.append("--launch")
         if self._server is not None:
             command += ["--host", self._server.host, "--port", str(self._server.port)]
             command += ["--ca-file", str(self._server.ca_file)]
@@ -290,6 +294,7 @@ class Supervisor:
         if not (is_up and before.is_up):  # else it has been running all the time
             now = replace(now, clock_offset_ms=None, clock_uncertainty_ms=None, clock_warning="")
         self.agents[name] = now
+        self._failures[name] += state == "failed"
         self._news.set()
         self._tell(name, state, detail)
 
@@ -356,8 +361,8 @@ class Supervisor:
 
     async def settled(self, name: str) -> AgentStatus:
         """Return an agent's status once it is up or has reported why not, or after the timeout of a launch."""
-        group = self._group_of(name)
-        await self._until(lambda: self.agents[name].state in SETTLED or group.deaths >= DEATHS_MAX)
+        self._failures[name] = 0
+        await self._until(lambda: self.agents[name].state in SETTLED or self._failures[name] >= FAILURES_MAX)
         return self.agents[name]
 
     async def end(self, name: str) -> None:
@@ -368,7 +373,8 @@ class Supervisor:
         group.agents.remove(name)
         del self.agents[name]
         if self._server is not None:
-            self._server.accounts.pop(name, None)
+            with contextlib.suppress(TransportError):  # a server that does not answer closes it at its next start
+                await asyncio.to_thread(self._server.ensure_accounts, {name: None})
         if not group.agents:
             self._groups.remove(group)
             group.signal(signal.SIGTERM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class EmbeddedServer(ServerProcess):
     """
 
     kind = "embedded"
+    _one_at_a_time = threading.Lock()
     _channel: socket.socket
     _channel_of_server: socket.socket
 
@@ -50,10 +52,11 @@ class EmbeddedServer(ServerProcess):
     def _problem_with(self, accounts: Mapping[str, Account]) -> str:
         """Send accounts to the server and wait for its answer; return the problem, empty if none."""
         try:
-            self._channel.sendall(accounts_text(accounts).encode() + b"\n")
-            answer = b""
-            while not answer.endswith(b"\n") and (read := self._channel.recv(4096)):
-                answer += read
+            with self._one_at_a_time:
+                self._channel.sendall(accounts_text(accounts).encode() + b"\n")
+                answer = b""
+                while not answer.endswith(b"\n") and (read := self._channel.recv(4096)):
+                    answer += read
         except OSError as error:
             return str(error)
         return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"

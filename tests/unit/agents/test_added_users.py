@@ -1,4 +1,4 @@
-"""What the market's owner is told when a user is added whom some resource will refuse."""
+"""What the market's owner is told of users and resources that were added, and of what does not work."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from ramp.agents.configuration_changes import Changing
 from ramp.agents.group_calls import GroupCall
 from ramp.control.events import MarketChanged
-from ramp.control.requests import AddUser
+from ramp.control.requests import AddUser, OwnerRequest, Reload
 from ramp.control.status import AgentStatus
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
@@ -40,7 +40,8 @@ class Up:
         pass
 
     async def launch(self, name: str) -> AgentStatus:
-        return AgentStatus(name, "user", 7, "ready", "", 0, "", is_up=True)
+        bad = name == "bad"
+        return AgentStatus(name, "user", 7, "failed" if bad else "ready", "no queue" if bad else "", 0, "")
 
     async def settled(self, name: str) -> AgentStatus:
         return await self.launch(name)
@@ -49,7 +50,7 @@ class Up:
         pass
 
 
-def added(folder: Path, mapped: str) -> MarketChanged:
+def changing(folder: Path, mapped: str) -> Changing:
     path = folder / "market.toml"
     path.write_text(MARKET % mapped)
     state = StateFolder(folder / "state")
@@ -58,16 +59,28 @@ def added(folder: Path, mapped: str) -> MarketChanged:
     KeyStore(state.keys).create_ca(clock.now(), market="a market")
     overlay = new_overlay(path.read_text(), path)
     agents: Any = Up(overlay.config(path))
-    changing = Changing(agents, overlay, state, clock)
-    return asyncio.run(changing.perform(AddUser("carol", 500_000), "somebody"))
+    return Changing(agents, overlay, state, clock)
+
+
+def changed(market: Changing, request: OwnerRequest) -> MarketChanged:
+    return asyncio.run(market.perform(request, "somebody"))
 
 
 @pytest.mark.parametrize(("mapped", "kinds"), [("alice", ["add", "warning"]), ('"*"', ["add"])])
 def test_the_owner_is_warned_of_sellers_that_will_refuse_a_new_user(
     tmp_path: Path, mapped: str, kinds: list[str]
 ) -> None:
-    lines = added(tmp_path, mapped).lines
+    lines = changed(changing(tmp_path, mapped), AddUser("carol", 500_000)).lines
     assert [(line.kind, line.name) for line in lines] == [(kind, "carol") for kind in kinds]
     if "warning" in kinds:
         assert "north will refuse carol (no_account)" in lines[-1].text
         assert "[accounts]" in lines[-1].text
+
+
+def test_the_owner_is_warned_of_an_agent_that_a_reload_could_not_start(tmp_path: Path) -> None:
+    market = changing(tmp_path, '"*"')
+    path = tmp_path / "market.toml"
+    path.write_text(path.read_text() + '[[users]]\nname = "bad"\n[[users]]\nname = "good"\n')
+    lines = changed(market, Reload()).lines
+    assert [(line.kind, line.name) for line in lines] == [("add", "bad"), ("add", "good"), ("warning", "bad")]
+    assert lines[-1].text == "warning: user bad is added; it is failed: no queue"

@@ -4,16 +4,19 @@ import asyncio
 import contextlib
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from ramp.agents.group import Group
 from ramp.agents.group_calls import Act, GroupCall
 from ramp.agents.supervisor import Supervisor
 from ramp.control.status import Health, headline
-from ramp.errors import TransportError
+from ramp.errors import ConfigurationError, TransportError
 from ramp.model.instant import HOUR, from_iso
 from ramp.model.seal import Role
 from ramp.runtime.keys.store import KeyStore
+from tests.waiting import soon
 
 NOW = from_iso("2026-11-21T08:00:00Z")
 ENDS_WHEN_ASKED = "import sys; print(flush=True); sys.stdin.readline(); sys.exit(3)"
@@ -129,3 +132,49 @@ def test_both_changes_are_events(market):
     keys.renew(address, NOW + HOUR, new_key=True)
     supervisor._look_at_keys()
     assert [(each["agent"], each["event"]) for each in told] == [("m1", "broken"), ("m1", "ready")]
+
+
+async def test_an_agent_that_is_started_again_is_waited_for_until_it_has_failed_twice(supervisor):
+    def told(event, detail=""):
+        supervisor._mark("m1", event, detail, is_up=event == "ready")
+
+    for _ in range(3):  # earlier failures do not count
+        told("failed", "an old reason")
+    for event, state in (("ready", "ready"), ("failed", "failed")):
+        told("starting")
+        waiting = asyncio.create_task(supervisor.settled("m1"))
+        await asyncio.sleep(0)
+        told("failed", "once")
+        told("starting")
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        told(event, "again")
+        assert (await waiting).state == state
+
+
+async def test_the_account_of_a_removed_agent_is_closed(supervisor):
+    given = []
+    supervisor._server = SimpleNamespace(ensure_accounts=given.append)
+    supervisor._group_of("m1").task = asyncio.create_task(asyncio.sleep(0))
+    await supervisor.end("m1")
+    assert given == [{"m1": None}]
+
+
+class NeverBuilt:
+    """Builds no agent."""
+
+    def bank_lease(self, _):
+        return None
+
+    def build(self, name):
+        raise ConfigurationError(f"{name} has no queue")
+
+
+async def test_an_agent_that_can_never_be_built_ends_its_process_only_at_a_launch(capsys):
+    with pytest.raises(ExceptionGroup):
+        await Group(NeverBuilt(), ["m1"], launch=True).run()
+    group = Group(NeverBuilt(), ["m1"], launch=False)
+    running = asyncio.create_task(group.run())
+    await soon(lambda: "has no queue" in capsys.readouterr().out)
+    group.stop()
+    await running

@@ -3,12 +3,13 @@
 import asyncio
 import base64
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ramp.errors import ConfigurationError
 from ramp.runtime.joining.account_tokens import AccountToken, token_digest
-from ramp.servers.accounts import Accounts, take_accounts
+from ramp.servers.accounts import DONE, Accounts, take_accounts
 from ramp.servers.embedded import EmbeddedServer
 from ramp.servers.prosody import ProsodyServer
 
@@ -134,3 +135,14 @@ def test_of_a_name_the_last_word_holds(accounts):
     assert accounts.log_in("PLAIN", plain("alice", "her own")) is None
     assert accounts.log_in("PLAIN", plain("alice", "given")) == "alice"
     assert closed == ["alice", "alice"]
+
+
+def test_callers_take_turns_on_the_channel(tmp_path):
+    server = EmbeddedServer(tmp_path)
+    server._input()
+    with ThreadPoolExecutor(50) as callers:
+        given = [callers.submit(server._give, {f"user{number}": None}) for number in range(50)]
+        for _ in given:
+            assert server._channel_of_server.recv(4096).count(b"\n") == 1
+            server._channel_of_server.sendall(DONE)
+    assert {each.result() for each in given} == {None}

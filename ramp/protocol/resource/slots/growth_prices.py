@@ -119,8 +119,9 @@ class GrowthPrices:
         missing = next((answer for answer in pieces if isinstance(answer, Refusal)), None)
         if missing is not None:
             nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
-            smallest = found[-1][0].nearest
-            told = f"; available: {nearest}" if nearest else f", nor a smaller one down to {smallest}" if smallest else ""
+            told = f"; available: {nearest}" if nearest else ""
+            if not nearest and found[-1][0].nearest:
+                told = f", nor a smaller one down to {found[-1][0].nearest}"
             return [self._refuse(call_id, str(missing.code), f"the addition is not free{told}")]
         user = pending.message.sender
         slots = [(each.unit, slot) for each, slot in found if not each.nearest and isinstance(slot, Slot)]
