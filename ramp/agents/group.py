@@ -85,13 +85,7 @@ class _Life:
 
 
 class Group:
-    """The agents of one process, with local names in starting order.
-
-    Args:
-        building: builds them.
-        names: local names.
-        launch: whether an agent that can never be built ends the process, so that the market's launch fails.
-    """
+    """The agents of one process, with local names in starting order; at a launch, one never to be built ends it."""
 
     def __init__(self, building: PartyBuilder, names: list[str], *, launch: bool) -> None:
         self._building = building

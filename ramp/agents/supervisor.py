@@ -384,10 +384,9 @@ class Supervisor:
     # -- status --------------------------------------------------------------------------------------------------
 
     def _status(self) -> SwarmStatus:
-        server = self._server
+        pid = self._server.pid if self._server is not None else None
         draining = {resource.name for resource in self.config.resources if resource.draining}
         host, port = next(iter(self._addresses()), ("", 0))
-        pid = server.pid if server is not None else None
         return SwarmStatus(
             state=self._state_shown,
             as_of=iso(self._clock.now()),

@@ -112,7 +112,7 @@ class Accounts:
         for name, account in accounts.items():
             token = account if isinstance(account, AccountToken) else None
             kept = self._kept.get(name)
-            if kept is not None and (token is None or not _same(kept.token_digest, token.digest)):
+            if kept is not None and (token is None or not hmac.compare_digest(kept.token_digest, token.digest)):
                 try:
                     self._write({key: each for key, each in self._kept.items() if key != name})
                 except OSError as error:
@@ -167,7 +167,7 @@ class Accounts:
         """
         digest, found = token_digest(token), None
         for name, known in self._tokens.items():
-            if _same(digest, known.digest) and self._is_usable(name, known, now):
+            if hmac.compare_digest(digest, known.digest) and self._is_usable(name, known, now):
                 found = name
         return found
 
@@ -186,7 +186,7 @@ class Accounts:
             OSError: the account cannot be written; nothing was registered.
         """
         known, digest = self._tokens.get(name), token_digest(token)
-        if known is None or name in self._kept or not _same(known.digest, digest):
+        if known is None or name in self._kept or not hmac.compare_digest(known.digest, digest):
             return False
         salt = secrets.token_bytes(_SALT_BYTES)
         made = _Registered(digest, salt.hex(), ITERATIONS, _derived(password, salt, ITERATIONS))
@@ -221,10 +221,6 @@ class Accounts:
 
 def _derived(password: str, salt: bytes, iterations: int) -> str:
     return hashlib.pbkdf2_hmac("sha256", password.encode("utf-8", "surrogatepass"), salt, iterations).hex()
-
-
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one, other)
 
 
 async def take_accounts(accounts: Accounts, descriptor: int = 0) -> Coroutine[Any, Any, None]:
@@ -311,7 +307,7 @@ class Registration:
             self._accepted = None
             return self._refused(asked, "cancel", "item-not-found", "the token is unknown, used or expired")
         self._accepted = token, name
-        return self._result(asked), False
+        return bytes(ElementTree.tostring(self._answer(asked, "result"))), False
 
     def _register(
         self, asked: ElementTree.Element, query: ElementTree.Element, token: str, name: str
@@ -331,7 +327,7 @@ class Registration:
         if not made:
             return self._refused(asked, "cancel", "conflict", "the token was used or revoked meanwhile")
         _log.warning("registered the account %s", name)
-        return self._result(asked), False
+        return bytes(ElementTree.tostring(self._answer(asked, "result"))), False
 
     def _fields(self, asked: ElementTree.Element, name: str) -> bytes:
         answer = self._answer(asked, "result")
@@ -339,9 +335,6 @@ class Registration:
         ElementTree.SubElement(query, f"{_REGISTER}username").text = name
         ElementTree.SubElement(query, f"{_REGISTER}password")
         return bytes(ElementTree.tostring(answer))
-
-    def _result(self, asked: ElementTree.Element) -> bytes:
-        return bytes(ElementTree.tostring(self._answer(asked, "result")))
 
     def _refused(self, asked: ElementTree.Element, kind: str, condition: str, text: str) -> tuple[bytes, bool]:
         self._refusals += 1

@@ -31,23 +31,21 @@ from ramp.runtime.clock import SystemClock
 from ramp.runtime.logs import log_to_stderr
 from ramp.servers import LOOPBACK
 from ramp.servers.accounts import FEATURE, Accounts, Registration, take_accounts
-from ramp.servers.embedded_router import Router
+from ramp.servers.embedded_router import Router, bounce
 from ramp.xmpp.quotas import Complaints
 
 STANZA_MAX_BYTES: Final = 262_144
 """Maximum stanza from a client in bytes, as in ejabberd and Prosody; a longer one ends the session."""
 
 PIECE_BYTES: Final = 16_384
-"""Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza."""
+"""Bytes parsed at a time; one read may contain hundreds of stanzas, which must not count as one long stanza. Also the
+maximum of an unfinished tag."""
 
 DEPTH_MAX: Final = 100
-"""Maximum depth of elements; writing a stanza takes a call for each."""
-
-NAMESPACE_CHARACTERS_MAX: Final = 255
-"""Maximum length of a namespace, which the parser repeats in the name of each element."""
-
 NAMES_MAX: Final = 1_000
-"""Maximum number of different names in a stream, which the parser keeps; agents use some fifty."""
+NAME_CHARACTERS_MAX: Final = 300
+"""Maximum length of a name with its namespace, which the parser repeats with each element. It keeps all names of a
+stream; agents use some fifty."""
 
 LOG_IN_LIMIT_S: Final = 60.0
 """Maximum time in seconds from the connection to the session."""
@@ -82,14 +80,13 @@ class StreamParser:
         self._stanza = stanza
         self._closed = closed
         self._depth = 0
-        self._bytes = 0
+        self._bytes = self._fed = 0
         self._builder = ElementTree.TreeBuilder()
         parser = expat.ParserCreate("utf-8", "}")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
-        parser.StartNamespaceDeclHandler = self._check_namespace
         parser.StartDoctypeDeclHandler = self._refuse_document_type
         # otherwise versions from 2.6 on may hold back a stanza that comes in two pieces
         getattr(parser, "SetReparseDeferralEnabled", lambda _: None)(False)
@@ -104,19 +101,21 @@ class StreamParser:
         for start in range(0, len(data), PIECE_BYTES):
             piece = data[start : start + PIECE_BYTES]
             self._bytes += len(piece)
+            self._fed += len(piece)
             if self._bytes > STANZA_MAX_BYTES:
                 raise ValueError(f"a stanza of more than {STANZA_MAX_BYTES} bytes")
             try:
                 self._parser.Parse(piece)
             except expat.ExpatError as error:
                 raise ValueError(f"not an XMPP stream: {error}") from error
-            if len(self._parser.intern) > NAMES_MAX:
-                raise ValueError(f"more than {NAMES_MAX} different names")
+            if self._fed - self._parser.CurrentByteIndex > PIECE_BYTES:
+                raise ValueError(f"a tag of more than {PIECE_BYTES} bytes")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        if self._depth > DEPTH_MAX:
-            raise ValueError(f"more than {DEPTH_MAX} elements within each other")
+        longest = max(map(len, (name, *attributes)))
+        if self._depth > DEPTH_MAX or longest > NAME_CHARACTERS_MAX or len(self._parser.intern) > NAMES_MAX:
+            raise ValueError("elements too deep, or names too long or too many")
         if self._depth > 1:
             self._builder.start(_clark(name), {_clark(key): value for key, value in attributes.items()})
         elif name == _STREAM:
@@ -139,10 +138,6 @@ class StreamParser:
             self._builder = ElementTree.TreeBuilder()
             self._bytes = 0
             self._stanza(element)
-
-    def _check_namespace(self, _: str | None, namespace: str | None) -> None:
-        if len(namespace or "") > NAMESPACE_CHARACTERS_MAX:
-            raise ValueError(f"a namespace of more than {NAMESPACE_CHARACTERS_MAX} characters")
 
     def _refuse_document_type(self, *_: object) -> None:
         """Refuse DOCTYPE (RFC 6120, 11.1); this also excludes entities that expand without limit."""
@@ -335,14 +330,11 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, asked: ElementTree.Element) -> bytes:
         """Answer a ping of the server (XEP-0199), and refuse any other question."""
-        receiver = asked.get("to", self._router.domain)
-        known = receiver == self._router.domain and asked.find("{urn:xmpp:ping}ping") is not None
-        kind = {"type": "result" if known else "error", "id": asked.get("id") or ""}
-        answer = ElementTree.Element("iq", {**kind, "from": receiver, "to": self._address})
-        if not known:
-            error = ElementTree.SubElement(answer, "error", {"type": "cancel"})
-            condition = {"xmlns": "urn:ietf:params:xml:ns:xmpp-stanzas"}
-            ElementTree.SubElement(error, "service-unavailable", condition)
+        asked.attrib.update({"from": self._address, "to": asked.get("to", self._router.domain)})
+        if asked.get("to") != self._router.domain or asked.find("{urn:xmpp:ping}ping") is None:
+            return bounce(asked, "service-unavailable")
+        addresses = {"from": self._router.domain, "to": self._address}
+        answer = ElementTree.Element("iq", {"type": "result", "id": asked.get("id") or "", **addresses})
         return bytes(ElementTree.tostring(answer))
 
 

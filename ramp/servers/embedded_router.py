@@ -52,11 +52,9 @@ class Router:
 
     def gone(self, bare: str, resource: str) -> None:
         """Remove the session of a client whose connection has ended."""
-        sessions = self._sessions.get(bare)
-        if sessions is not None:
-            sessions.pop(resource, None)
-            if not sessions:
-                del self._sessions[bare]
+        del self._sessions[bare][resource]
+        if not self._sessions[bare]:
+            del self._sessions[bare]
 
     def close(self, name: str) -> None:
         """End all sessions of a closed account, and drop its messages: the name may get another owner."""
@@ -67,13 +65,10 @@ class Router:
 
     def set_available(self, bare: str, resource: str, available: bool) -> None:
         """Set whether a session accepts messages; if so, deliver the kept messages of its account in order."""
-        session = self._sessions.get(bare, {}).get(resource)
-        if session is None:
-            return
+        session = self._sessions[bare].pop(resource)
         session.available = available
+        self._sessions[bare][resource] = session  # the one that became available last has priority
         if available:
-            # the session that became available last has priority
-            self._sessions[bare][resource] = self._sessions[bare].pop(resource)
             for stanza in self._take_kept(bare):
                 session.line.write(stanza)
 
@@ -91,7 +86,7 @@ class Router:
         receiver = element.get("to") or sender.partition("/")[0]
         is_error = element.get("type") == "error"
         condition = self._hand_over(receiver, ElementTree.tostring(element), keep=not is_error)
-        return _bounce(element, condition) if condition else None
+        return bounce(element, condition) if condition and not is_error else None
 
     def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
         """Write a message, or keep it for an absent receiver; return the condition of an error, or an empty string."""
@@ -139,10 +134,8 @@ class Router:
         return True
 
 
-def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
-    """Return the error stanza for a message's sender; errors never bounce (RFC 6120, 8.3.1)."""
-    if element.get("type") == "error":
-        return None
+def bounce(element: ElementTree.Element, condition: str) -> bytes:
+    """Return the error stanza for a stanza's sender."""
     answer = ElementTree.Element(element.tag, dict(element.attrib))
     answer.set("from", element.get("to") or "")
     answer.set("to", element.get("from") or "")
@@ -150,4 +143,4 @@ def _bounce(element: ElementTree.Element, condition: str) -> bytes | None:
     answer.extend(child for child in element if child.tag != f"{_CLIENT}body")
     error = ElementTree.SubElement(answer, f"{_CLIENT}error", {"type": "cancel"})
     ElementTree.SubElement(error, f"{{{_STANZAS}}}{condition}")
-    return ElementTree.tostring(answer)
+    return bytes(ElementTree.tostring(answer))

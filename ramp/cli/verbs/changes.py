@@ -53,7 +53,7 @@ def reload(dry_run: bool, force: bool, state: StateFolder) -> None:
     New users and resources are added, missing ones removed. A resource takes new prices at once, and restarts for a new
     machine, plug-in or price strategy. Changes by commands (`ramp resource set`, ...) override the file unless it was
     edited since. Other changes ([server], [timing], ...) are listed and wait for the next `ramp up`. --json: `done`,
-    and `changes` with `kind` (`add`, `remove`, `update`, `rebuild`, `later`, `stands`), `name` and `text`.
+    and `changes` with `kind` (`add`, `remove`, `update`, `rebuild`, `later`, `stands`, `warning`), `name` and `text`.
     """
     changed = change(state, "reading the file", lambda market: market.reload(dry_run=dry_run, force=force))
     if not changed.lines and not wants_json():

@@ -17,7 +17,7 @@ from ramp.cli.views.output import bar_text, moment_text
 from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Board, Line, machine_figures
 from ramp.control.auction_story import AuctionStory
 from ramp.control.status import AgentStatus, Health, headline, state_text
-from ramp.model.instant import Instant
+from ramp.model.instant import Instant, with_local_times
 from ramp.model.money import credits_text
 from ramp.protocol.outcome import RequestStatus
 from ramp.runtime.clock import SystemClock
@@ -167,7 +167,7 @@ class Screen:
 
 
 def _log_row(line: Line) -> Sequence[str]:
-    return moment_text(line.at)[11:19], line.who, line.event, line.shown
+    return moment_text(line.at)[11:19], line.who, line.event, with_local_times(line.text)
 
 
 def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Sequence[str | Text]]:

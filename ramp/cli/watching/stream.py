@@ -72,13 +72,9 @@ class Line:
         return {**told, **self.fields}
 
     @property
-    def shown(self) -> str:
-        """The text with times in the reader's zone."""
-        return with_local_times(self.text)
-
-    @property
     def sentence(self) -> str:
-        return "  ".join(each for each in (moment_text(self.at), self.who, self.event, self.shown) if each)
+        told = moment_text(self.at), self.who, self.event, with_local_times(self.text)
+        return "  ".join(each for each in told if each)
 
 
 def line_of(event: MarketEvent) -> Line:

@@ -119,10 +119,11 @@ async def test_garbled_bodies_are_thrown_away(crowd):
         "<!DOCTYPE a [<!ENTITY b 'c'>]><message/>",
         "<message></presence>",
         "<message>" + "<a>" * 2_000 + "</a>" * 2_000 + "</message>",
-        f"<message xmlns:x='{'u' * 300}'/>",
+        f"<message xmlns='{'u' * 300}'/>",
+        f"<message x='{'y' * 40_000}'/>",
         "<message>" + "".join(f"<a{number}/>" for number in range(1_500)) + "</message>",
     ],
-    ids=["too long", "doctype", "not nested", "too deep", "long namespace", "many names"],
+    ids=["too long", "doctype", "not nested", "too deep", "long name", "long tag", "many names"],
 )
 async def test_hostile_streams_end_themselves_only(crowd, raw):
     mallory, one = await crowd("hostile", "bystander")

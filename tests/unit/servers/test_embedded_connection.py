@@ -1,54 +1,33 @@
 """Clients of the embedded server that say nothing or read nothing."""
 
 import ssl
+from unittest.mock import Mock
 
 import pytest
 
 from ramp.servers import embedded_process
-from ramp.servers.accounts import Accounts
 from ramp.servers.embedded_process import Connection
 from ramp.servers.embedded_router import Router
 from tests.waiting import soon
 
 
-class Transport:
-    unread = 0
-    aborted = False
-
-    def write(self, data):
-        self.unread += len(data)
-
-    def get_write_buffer_size(self):
-        return self.unread
-
-    def get_extra_info(self, _):
-        return "127.0.0.1", 40_000
-
-    def abort(self):
-        self.aborted = True
-
-    def is_closing(self):
-        return self.aborted
+async def connected(unread=0):
+    connection = Connection(Mock(), Router("localhost", bool), ssl.create_default_context())
+    transport = Mock(get_write_buffer_size=lambda: unread, is_closing=lambda: False)
+    connection.connection_made(transport)
+    return connection, transport
 
 
-@pytest.fixture
-def connection(tmp_path):
-    accounts = Accounts("localhost", tmp_path / "registered.json")
-    return Connection(accounts, Router("localhost", accounts.exists), ssl.create_default_context())
-
-
-async def test_client_that_never_logs_in_is_cut(connection, monkeypatch):
+async def test_client_that_never_logs_in_is_cut(monkeypatch):
     monkeypatch.setattr(embedded_process, "LOG_IN_LIMIT_S", 0)
-    transport = Transport()
-    connection.connection_made(transport)
-    assert not transport.aborted
-    await soon(lambda: transport.aborted)
+    _, transport = await connected()
+    transport.abort.assert_not_called()
+    await soon(lambda: transport.abort.called)
 
 
-async def test_client_that_reads_nothing_is_cut(connection, monkeypatch):
-    monkeypatch.setattr(embedded_process, "UNREAD_BYTES_MAX", 100)
-    transport = Transport()
-    connection.connection_made(transport)
-    for size, aborted in [(60, False), (40, False), (1, True)]:
-        connection.write(b"x" * size)
-        assert transport.aborted is aborted
+@pytest.mark.parametrize(("most", "cut"), [(100, True), (101, False)])
+async def test_client_that_reads_nothing_is_cut(monkeypatch, most, cut):
+    monkeypatch.setattr(embedded_process, "UNREAD_BYTES_MAX", most)
+    connection, transport = await connected(unread=101)
+    connection.write(b"x")
+    assert transport.abort.called is cut
