@@ -45,7 +45,7 @@ class QueueLearning:
         self._waiting: dict[str, tuple[QueuedJob, Instant, int | None]] = {}
         """Jobs that were seen to wait, with when they were seen first, and the bound of their wait then."""
         self._seen: set[str] = set()
-        """Jobs that ran in the last picture."""
+        """Jobs of the last picture."""
         self._begun = False
         if path is not None:
             self._recall(path)
@@ -98,7 +98,7 @@ class QueueLearning:
             if waits.job_id not in self._waiting:
                 joined = QueuedJob("", max(waits.cores, 1), max(waits.time_limit or FOREVER, 1), planned[waits.job_id])
                 self._waiting[waits.job_id] = joined, now, self._predictor.bound(joined)
-        self._seen, self._begun = set(running), True
+        self._seen, self._begun = {*running, *(job.job_id for job in picture.waiting)}, True
 
     def _started(self, job: QueuedJob, wait: Duration, bound: int | None) -> None:
         """Learn a wait, and keep it in the file."""

@@ -212,6 +212,23 @@ def test_a_job_that_somebody_deletes_is_gone() -> None:
     assert machine.reservation("offer-1", NOW) is None
 
 
+def test_each_job_teaches_once_and_one_that_was_held_nothing() -> None:
+    predictor = PREDICTORS.find("planned").new({"same_rule": False})
+    learnt: list[tuple[int | None, int]] = []
+    predictor.started = lambda job, wait, *_: learnt.append((job.planned, wait))
+    queue, learning = FakeQueue(), QueueLearning(predictor, None)
+    runs = RunningJob("1", "u", NOW, NOW + HOUR, (("n1", 64),), submitted=NOW)
+    waits = WaitingJob("2", "u", NOW, 32, HOUR)
+    at_once, later = (replace(runs, job_id=name, start=NOW + 9 * MINUTE) for name in "42")
+    for minutes, queue.running, queue.waiting in (
+        (1, [runs], [waits, replace(waits, job_id="3", held=True)]),
+        (10, [later, replace(later, job_id="3"), replace(at_once, submitted=NOW + 8 * MINUTE)], []),
+        (11, [later, at_once], []),
+    ):
+        learning.look(queue.look(0), NOW + minutes * MINUTE)
+    assert learnt == [(59 * MINUTE, 8 * MINUTE), (0, MINUTE)]
+
+
 def test_of_a_queue_of_which_too_little_is_known_nothing_is_sold() -> None:
     queue = FakeQueue(running=[RunningJob("7", "eve", NOW - HOUR, NOW + HOUR, (("n1", 60),))])
     refusal = refused(new_machine(queue), UNIT, NOW)
