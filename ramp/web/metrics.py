@@ -40,7 +40,7 @@ from ramp.model.contents.accounts import AccountLine
 from ramp.model.instant import seconds
 from ramp.model.money import MINOR_UNITS_PER_CREDIT
 from ramp.model.offer import RefusalCode
-from ramp.protocol.outcome import RequestStatus
+from ramp.protocol.outcome import ALREADY_CANCELLED, RequestStatus
 from ramp.protocol.progress import ChangeEnded, RequestEnded, RoundClosed, RoundOpened, UnitAdvanced
 from ramp.runtime.state_folder import read_private, write_private
 from ramp.web.levels import Levels
@@ -120,7 +120,7 @@ class Counted:
                 self._rounds_of.observe(len(outcome.rounds))
                 self._request_s.observe(seconds(outcome.duration))
                 self._paid.inc(credits_of(outcome.cost))
-            case ChangeEnded(outcome=changed):
+            case ChangeEnded(outcome=changed) if changed.code != ALREADY_CANCELLED:
                 if changed.ends:
                     self._cancelled.labels("lost" if changed.cause else "done" if changed.done else "refused").inc()
                 if changed.done:

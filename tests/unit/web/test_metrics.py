@@ -94,6 +94,7 @@ TOLD = (
     ChangeEnded(ChangeOutcome("agreement-of-alice", 0, False, code="quoted", charge=9900)),
     ChangeEnded(ChangeOutcome("agreement-of-alice", 1, True, charge=250)),
     ChangeEnded(ChangeOutcome("agreement-of-alice", 0, True, refund=150, ends=True)),
+    ChangeEnded(ChangeOutcome("agreement-of-alice", 0, True, code="already_cancelled", ends=True)),
 )
 
 
