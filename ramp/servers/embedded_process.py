@@ -199,7 +199,7 @@ class Connection(asyncio.Protocol):
             self._cut(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._handle = self._ignore
+        self._handle = lambda _: None
         if self._encrypting is not None:
             self._encrypting.cancel()
         if self._address:
@@ -207,7 +207,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """End the stream and the connection; what the client still sends is ignored."""
-        self._handle = self._ignore
+        self._handle = lambda _: None
         if not self.is_closing():
             self._write(_END)
             self._transport.close()
@@ -217,9 +217,8 @@ class Connection(asyncio.Protocol):
 
     def _cut(self, why: str) -> None:
         """End the connection at once; a regular close would wait for the client."""
-        client = self._address or f"{self._transport.get_extra_info('peername')}"
         if _complaints.is_due("cut", self._bare, time.monotonic_ns() // 1000):
-            _log.warning("%s: %s; connection closed", client, why)
+            _log.warning("%s: %s; connection closed", self._address or self._transport.get_extra_info("peername"), why)
         self._transport.abort()
 
     def write(self, data: bytes) -> None:
@@ -229,9 +228,6 @@ class Connection(asyncio.Protocol):
 
     def _write(self, text: str) -> None:
         self.write(text.encode())
-
-    def _ignore(self, _: ElementTree.Element) -> None:
-        """Handle a stanza after the end."""
 
     def _refuse(self, _: ElementTree.Element) -> None:
         self._fail("not-authorized")

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -104,11 +104,13 @@ def market(small_market, supervisor):
 
 def test_an_agent_whose_key_is_revoked_is_shown_as_broken_until_it_has_a_new_one(market):
     supervisor, keys, address = market
+    supervisor._on_event = Mock()
     supervisor._look_at_keys()
     supervisor._state_shown = "up"
     assert headline(supervisor._status()).health is Health.UP
     keys.revoke(address, NOW + HOUR)
-    supervisor._look_at_keys()
+    for _ in range(2):
+        supervisor._look_at_keys()
     shown = supervisor._status()
     found = shown.agent("m1")
     assert (found.state, found.is_up) == ("broken", False)
@@ -119,61 +121,34 @@ def test_an_agent_whose_key_is_revoked_is_shown_as_broken_until_it_has_a_new_one
     keys.renew(address, NOW + HOUR, new_key=True)
     supervisor._look_at_keys()
     assert supervisor._status().agent("m1").state == "ready"
+    assert [call.args[0]["event"] for call in supervisor._on_event.call_args_list] == ["broken", "ready"]
 
 
-def test_both_changes_are_events(market):
-    supervisor, keys, address = market
-    told = []
-    supervisor._on_event = told.append
-    supervisor._look_at_keys()
-    keys.revoke(address, NOW + HOUR)
-    for _ in range(2):
-        supervisor._look_at_keys()
-    keys.renew(address, NOW + HOUR, new_key=True)
-    supervisor._look_at_keys()
-    assert [(each["agent"], each["event"]) for each in told] == [("m1", "broken"), ("m1", "ready")]
-
-
-async def test_an_agent_that_is_started_again_is_waited_for_until_it_has_failed_twice(supervisor):
-    def told(event, detail=""):
-        supervisor._mark("m1", event, detail, is_up=event == "ready")
-
-    for _ in range(3):  # earlier failures do not count
-        told("failed", "an old reason")
-    for event, state in (("ready", "ready"), ("failed", "failed")):
-        told("starting")
-        waiting = asyncio.create_task(supervisor.settled("m1"))
-        await asyncio.sleep(0)
-        told("failed", "once")
-        told("starting")
-        await asyncio.sleep(0)
+@pytest.mark.parametrize("then", ["ready", "failed"])
+async def test_an_agent_that_starts_again_is_waited_for_until_it_has_failed_twice(supervisor, then):
+    for state in ("failed", "failed", "starting"):  # earlier failures do not count
+        supervisor._mark("m1", state, "")
+    waiting = asyncio.create_task(supervisor.settled("m1"))
+    await asyncio.sleep(0)
+    for state in ("failed", "starting", then):
         assert not waiting.done()
-        told(event, "again")
-        assert (await waiting).state == state
+        supervisor._mark("m1", state, "")
+        await asyncio.sleep(0)
+    assert (await waiting).state == then
 
 
 async def test_the_account_of_a_removed_agent_is_closed(supervisor):
-    given = []
-    supervisor._server = SimpleNamespace(ensure_accounts=given.append)
+    supervisor._server = Mock()
     supervisor._group_of("m1").task = asyncio.create_task(asyncio.sleep(0))
     await supervisor.end("m1")
-    assert given == [{"m1": None}]
-
-
-class NeverBuilt:
-    """Builds no agent."""
-
-    def bank_lease(self, _):
-        return None
-
-    def build(self, name):
-        raise ConfigurationError(f"{name} has no queue")
+    supervisor._server.ensure_accounts.assert_called_once_with({"m1": None})
 
 
 async def test_an_agent_that_can_never_be_built_ends_its_process_only_at_a_launch(capsys):
+    building = Mock(bank_lease=lambda _: None, build=Mock(side_effect=ConfigurationError("m1 has no queue")))
     with pytest.raises(ExceptionGroup):
-        await Group(NeverBuilt(), ["m1"], launch=True).run()
-    group = Group(NeverBuilt(), ["m1"], launch=False)
+        await Group(building, ["m1"], launch=True).run()
+    group = Group(building, ["m1"], launch=False)
     running = asyncio.create_task(group.run())
     await soon(lambda: "has no queue" in capsys.readouterr().out)
     group.stop()

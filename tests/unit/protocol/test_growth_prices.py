@@ -226,7 +226,7 @@ def test_a_shorter_time_that_would_pass_is_named_by_its_end(desk: Desk) -> None:
 def test_where_nothing_would_pass_the_slot_stays(desk: Desk) -> None:
     desk.call()
     detail = refusal(desk.quoted(*(Refusal(1, RefusalCode.CORES_TAKEN) for _ in range(5))))[1]
-    assert detail == "the addition is not free, nor a smaller one down to 17 cores"
+    assert detail == "the addition is not free; available: nothing down to 17 cores"
 
 
 @pytest.mark.parametrize(

@@ -118,15 +118,6 @@ def test_a_wrong_token_undoes_the_right_one(client):
     assert asks(client, query())[0] == "not-allowed"
 
 
-def test_of_two_with_the_same_token_the_first_registers(client, accounts):
-    other = Registration(accounts, "localhost", lambda: 0)
-    asks(client, preauth("good"))
-    asks(other, preauth("good"))
-    assert asks(client, query())[0] == "result"
-    assert asks(other, query(password="thief"))[0] == "conflict"
-    assert accounts.is_password_of("dora", "hers")
-
-
 def test_one_that_is_taken_back_in_between_is_refused(client, accounts):
     asks(client, preauth("good"))
     accounts.give({"dora": None})

@@ -36,14 +36,6 @@ def test_a_token_is_for_one_name_until_its_end(accounts):
         assert accounts.name_for(token, now) is None
 
 
-def test_it_is_used_once(accounts):
-    assert accounts.register("dora", "good", "first")
-    assert accounts.name_for("good", 0) is None
-    assert not accounts.register("dora", "good", "second")
-    assert accounts.is_password_of("dora", "first")
-    assert not accounts.is_password_of("dora", "second")
-
-
 def test_it_registers_no_other_name(accounts):
     assert not accounts.register("emil", "good", "x")
     assert not accounts.register("bank", "good", "x")
@@ -114,14 +106,6 @@ def test_nobody_logs_in_to_an_account_that_the_launcher_does_not_know(accounts, 
     accounts.register("dora", "good", "hers")
     assert not again(path).is_password_of("dora", "hers")
     assert not again(path).exists("dora")
-
-
-def test_what_cannot_be_written_is_not_made(accounts, path):
-    path.parent.parent.joinpath("server").write_text("in the way")
-    with pytest.raises(FileExistsError):
-        accounts.register("dora", "good", "hers")
-    assert not accounts.exists("dora")
-    assert accounts.name_for("good", 0) == "dora"
 
 
 def test_a_file_of_another_version_is_refused(path):

@@ -118,11 +118,10 @@ class GrowthPrices:
         pieces = [answer for each, answer in found if not each.nearest]
         missing = next((answer for answer in pieces if isinstance(answer, Refusal)), None)
         if missing is not None:
-            nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), "")
-            told = f"; available: {nearest}" if nearest else ""
-            if not nearest and found[-1][0].nearest:
-                told = f", nor a smaller one down to {found[-1][0].nearest}"
-            return [self._refuse(call_id, str(missing.code), f"the addition is not free{told}")]
+            smallest = found[-1][0].nearest
+            least = f"nothing down to {smallest}" if smallest else "unknown"
+            nearest = next((each.nearest for each, answer in found if each.nearest and isinstance(answer, Slot)), least)
+            return [self._refuse(call_id, str(missing.code), f"the addition is not free; available: {nearest}")]
         user = pending.message.sender
         slots = [(each.unit, slot) for each, slot in found if not each.nearest and isinstance(slot, Slot)]
         return [PriceSlots(call_id, tuple(self._question(unit, user, slot) for unit, slot in slots))]
