@@ -48,7 +48,7 @@ NAME_CHARACTERS_MAX: Final = 300
 stream; agents use some fifty."""
 
 LOG_IN_LIMIT_S: Final = 60.0
-"""Maximum time in seconds from the connection to the session."""
+"""Maximum time in seconds from the connection to the log-in."""
 
 UNREAD_BYTES_MAX: Final = 40_000_000
 """Maximum size of data that a client has not read yet; above `KEPT_BYTES_MAX`, which a client may get at once."""
@@ -163,7 +163,6 @@ class Connection(asyncio.Protocol):
         self._router = router
         self._context = context
         self._transport: asyncio.Transport
-        self._name = ""
         self._registration = Registration(accounts, router.domain, SystemClock().now)
         self._is_encrypted = False
         self._encrypting: asyncio.Task[None] | None = None
@@ -183,11 +182,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        asyncio.get_running_loop().call_later(LOG_IN_LIMIT_S, self._check_session)
+        asyncio.get_running_loop().call_later(LOG_IN_LIMIT_S, self._check_log_in)
 
-    def _check_session(self) -> None:
+    def _check_log_in(self) -> None:
         if not self._address and not self.is_closing():
-            self._cut(f"no session within {LOG_IN_LIMIT_S:g} s")
+            self._cut(f"no log-in within {LOG_IN_LIMIT_S:g} s")
 
     def data_received(self, data: bytes) -> None:
         if self._encrypting is not None:
@@ -243,7 +242,7 @@ class Connection(asyncio.Protocol):
         """Answer the begin of a stream by its next steps."""
         if not self._is_encrypted:
             self._handle, features = self._encrypt, f"<starttls xmlns='{_TLS}'><required/></starttls>"
-        elif not self._name:
+        elif not self._address:
             self._handle = self._log_in
             features = f"<mechanisms xmlns='{_SASL}'><mechanism>PLAIN</mechanism></mechanisms>"
             if self._accounts.is_open(SystemClock().now()):
@@ -284,7 +283,9 @@ class Connection(asyncio.Protocol):
         elif element.tag != f"{{{_SASL}}}auth":
             self._refuse(element)
         elif name := self._accounts.log_in(element.get("mechanism"), element.text):
-            self._name = name
+            self._bare, self._resource = f"{name}@{self._router.domain}", str(uuid.uuid4())
+            self._address = f"{self._bare}/{self._resource}"
+            self._router.logged_in(self._bare, self._resource, self)
             self._write(f"<success xmlns='{_SASL}'/>")
             self._await_stream()
         else:
@@ -292,17 +293,14 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _bind(self, element: ElementTree.Element) -> None:
-        """Give the client its address, and begin its session."""
+        """Tell the client its address, and begin its session."""
         if element.tag != f"{_CLIENT}iq" or element.get("type") != "set" or element.find(f"{{{_BIND}}}bind") is None:
             self._refuse(element)
             return
-        self._bare, self._resource = f"{self._name}@{self._router.domain}", str(uuid.uuid4())
-        self._address = f"{self._bare}/{self._resource}"
         answer = ElementTree.Element("iq", {"type": "result", "id": element.get("id") or ""})
         bound = ElementTree.SubElement(answer, "bind", {"xmlns": _BIND})
         ElementTree.SubElement(bound, "jid").text = self._address
         self.write(ElementTree.tostring(answer))
-        self._router.bound(self._bare, self._resource, self)
         self._handle = self._take
 
     # -- the session ---------------------------------------------------------------------------------------------

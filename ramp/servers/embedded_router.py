@@ -46,8 +46,8 @@ class Router:
         self._kept: dict[str, deque[bytes]] = {}
         self._kept_bytes = 0
 
-    def bound(self, bare: str, resource: str, line: Connection) -> None:
-        """Add the session of a client that has logged in."""
+    def logged_in(self, bare: str, resource: str, line: Connection) -> None:
+        """Add the session of a client that has logged in, so that it ends with its account."""
         self._sessions.setdefault(bare, {})[resource] = _Session(line)
 
     def gone(self, bare: str, resource: str) -> None:

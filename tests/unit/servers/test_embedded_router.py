@@ -50,7 +50,7 @@ def condition(bounce):
 
 def online(router, resource="r1", bare="ral@localhost"):
     line = Line()
-    router.bound(bare, resource, line)
+    router.logged_in(bare, resource, line)
     router.set_available(bare, resource, True)
     return line
 
@@ -65,7 +65,7 @@ def test_messages_for_an_absent_account_come_later_in_order(router):
     for number in range(5):
         assert router.deliver(message(number), "alice@localhost/x") is None
     line = Line()
-    router.bound("ral@localhost", "r1", line)
+    router.logged_in("ral@localhost", "r1", line)
     assert line.bodies == []  # logged in, but has not said that it takes messages
     router.set_available("ral@localhost", "r1", True)
     assert line.bodies == ["0", "1", "2", "3", "4"]
@@ -161,3 +161,11 @@ async def test_client_that_reads_nothing_is_cut(monkeypatch, most, cut):
     connection, transport = await connected(unread=101)
     connection.write(b"x")
     assert transport.abort.called is cut
+
+
+async def test_client_that_has_logged_in_but_has_no_address_yet_ends_with_its_account():
+    connection, transport = await connected()
+    connection._accounts.log_in.return_value = "ral"
+    connection._log_in(ElementTree.Element("{urn:ietf:params:xml:ns:xmpp-sasl}auth"))
+    connection._router.close("ral")
+    transport.close.assert_called_once()
