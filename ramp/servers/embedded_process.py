@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
 
     def _check_log_in(self) -> None:
         if not self._address and not self.is_closing():
-            self._cut(f"no log-in within {LOG_IN_LIMIT_S:g} s")
+            self.cut(f"no log-in within {LOG_IN_LIMIT_S:g} s")
 
     def data_received(self, data: bytes) -> None:
         if self._encrypting is not None:
@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
         try:
             self._stream.feed(data)
         except ValueError as error:
-            self._cut(str(error))
+            self.cut(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._handle = lambda _: None
@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
-    def _cut(self, why: str) -> None:
+    def cut(self, why: str) -> None:
         """End the connection at once; a regular close would wait for the client."""
         if _complaints.is_due("cut", self._bare, time.monotonic_ns() // 1000):
             _log.warning("%s: %s; connection closed", self._address or self._transport.get_extra_info("peername"), why)
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         self._transport.write(data)
         if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
-            self._cut(f"more than {UNREAD_BYTES_MAX} bytes not read")
+            self.cut(f"more than {UNREAD_BYTES_MAX} bytes not read")
 
     def _write(self, text: str) -> None:
         self.write(text.encode())

@@ -21,6 +21,9 @@ KEPT_PER_ACCOUNT_MAX = 1_000
 KEPT_BYTES_MAX = 32_000_000
 """Maximum size of all kept messages in bytes; further ones bounce."""
 
+SESSIONS_MAX = 10
+"""Maximum number of sessions of an account, each with data not read yet; the first of them ends."""
+
 _CLIENT = "{jabber:client}"
 _STANZAS = "urn:ietf:params:xml:ns:xmpp-stanzas"
 
@@ -48,7 +51,10 @@ class Router:
 
     def logged_in(self, bare: str, resource: str, line: Connection) -> None:
         """Add the session of a client that has logged in, so that it ends with its account."""
-        self._sessions.setdefault(bare, {})[resource] = _Session(line)
+        sessions = self._sessions.setdefault(bare, {})
+        if len(sessions) >= SESSIONS_MAX:
+            next(iter(sessions.values())).line.cut(f"more than {SESSIONS_MAX} sessions of one account")
+        sessions[resource] = _Session(line)
 
     def gone(self, bare: str, resource: str) -> None:
         """Remove the session of a client whose connection has ended."""
@@ -91,11 +97,9 @@ class Router:
     def _hand_over(self, receiver: str, stanza: bytes, *, keep: bool) -> str:
         """Write a message, or keep it for an absent receiver; return the condition of an error, or an empty string."""
         bare, _, resource = receiver.partition("/")
-        user, at, domain = bare.rpartition("@")
+        user, _, domain = bare.rpartition("@")
         if domain != self.domain:
             return "remote-server-not-found"
-        if not at or not user:
-            return "service-unavailable"
         session = self._session_for(bare, resource)
         if session is not None:
             session.line.write(stanza)

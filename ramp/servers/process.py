@@ -126,7 +126,6 @@ class ServerProcess(abc.ABC):
         self.domain = domain
         self.host = LOOPBACK
         self.state_dir = state_dir.absolute()
-        self._any_port = port is None
         self._port = port or 0
         self._process: subprocess.Popen[bytes] | None = None
         self._certificate: ServerCertificate | None = None
@@ -205,7 +204,7 @@ class ServerProcess(abc.ABC):
         """
         if self.pid is not None:
             return
-        choose = self._any_port and self._port == 0
+        choose = self._port == 0
         for attempt in range(PORT_ATTEMPTS):
             if choose:
                 self._port = free_port()

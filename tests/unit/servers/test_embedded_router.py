@@ -26,6 +26,9 @@ class Line:
     def is_closing(self):
         return self.closing
 
+    def cut(self, _):
+        self.closing = True
+
 
 def account_exists(user):
     return user in {"ral", "alice"}
@@ -123,6 +126,11 @@ def test_newest_living_session_gets_the_messages(router):
     router.deliver(message("three"), "alice@localhost/x")  # kept
     assert (old.bodies, new.bodies) == (["two"], ["one"])
     assert online(router, "r3").bodies == ["three"]
+
+
+def test_first_of_too_many_sessions_ends(router):
+    lines = [online(router, f"r{number}") for number in range(embedded_router.SESSIONS_MAX + 1)]
+    assert [line.closing for line in lines] == [True] + [False] * embedded_router.SESSIONS_MAX
 
 
 def test_full_address_picks_its_session_and_falls_back(router):
