@@ -110,17 +110,8 @@ async def test_restart_keeps_port_authority_and_accounts(server):
 
 @pytest.mark.slow
 def test_server_that_is_given_no_accounts_does_not_start(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "ramp.servers.embedded_process",
-        "--certificates",
-        str(tmp_path),
-        "--port",
-        str(free_port()),
-        "--state",
-        str(tmp_path),
-    ]
+    command = [sys.executable, "-m", "ramp.servers.embedded_process", "--port", str(free_port())]
+    command += ["--certificates", str(tmp_path), "--state", str(tmp_path)]
     own, child = socket.socketpair()
     with own, child:
         own.sendall(b'["bank"]\n')

@@ -93,7 +93,7 @@ def take(accounts, *lines):
         '["bank"]',
         '{"bank": 7}',
         '{"dora": {"digest": "00"}}',
-        '{"dora": {"digest": "00", "ends_at": "soon"}}',
+        '{"dora": {"digest": "0", "ends_at": "soon"}}',
     ],
 )
 def test_a_line_that_gives_no_accounts_is_refused(accounts, line):
