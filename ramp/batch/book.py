@@ -119,9 +119,6 @@ class HoldBook:
                 folder.mkdir(parents=True, exist_ok=True)
         self._connection = open_file(self.path, _WHAT, BOOK_VERSION, (_SCHEMA,))
 
-    def close(self) -> None:
-        self._connection.close()
-
     def entry(self, key: str) -> Entry | None:
         rows = self._select("WHERE key = ?", key)
         return rows[0] if rows else None

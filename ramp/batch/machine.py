@@ -367,12 +367,10 @@ class BatchMachine(BookedMachine):
     def tend(self, owners: Mapping[str, str], now: Instant) -> dict[str, str | SlotMove]:
         """Look after sold slots (`ramp.batch.tending`); while the system cannot be asked, nothing is lost."""
         self._sweep(now)
+        self._picture = None  # reservations may have changed since
         picture = self.picture(now)
-        there = {each.name: each for each in self.system.reservations()}
         before = self._moves(owners)
-        sold = SoldSlots(
-            self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting, picture, there, now
-        )
+        sold = SoldSlots(self.book, self.reconciler, self.elsewhere, self._monotonic, self._wanting, picture, now)
         lost = sold.tend(owners)
         found = {**self._moves(owners), **lost}
         if found == before:  # report news first: a failure will be found again

@@ -24,7 +24,7 @@ from ramp.batch.availability import NEVER
 from ramp.batch.book import Entry, HoldBook
 from ramp.batch.node_lists import compress, expand, placement_of, token_of
 from ramp.batch.reconciling import Reconciler
-from ramp.batch.system import Parts, SystemReservation, SystemSnapshot
+from ramp.batch.system import Parts, SystemSnapshot
 from ramp.errors import BatchSystemError, SystemRefused
 from ramp.model.instant import SECOND, Duration, Instant, iso
 
@@ -53,7 +53,6 @@ class SoldSlots:
         monotonic: a monotonic clock in seconds.
         wanting: start of each slot's trouble, by key; kept between looks.
         picture: the system.
-        there: its reservations by name, read now.
         now: the present.
         patience_s: remaining seconds of waiting.
         failure: the last failure at a slot.
@@ -65,7 +64,6 @@ class SoldSlots:
     monotonic: Callable[[], float]
     wanting: dict[str, float]
     picture: SystemSnapshot
-    there: Mapping[str, SystemReservation]
     now: Instant
     patience_s: float = MOVING_PATIENCE_S
     failure: BatchSystemError | None = None
@@ -121,7 +119,8 @@ class SoldSlots:
         reason = harm(entry, self.picture, self.reconciler.prefix, self.now)
         if reason:
             return reason
-        if self.reconciler.fits(self.there.get(entry.name), entry, self.now):
+        found = next((each for each in self.picture.reservations if each.name == entry.name), None)
+        if self.reconciler.fits(found, entry, self.now):
             return ""
         try:
             self.reconciler.hand_over(entry, self.now)

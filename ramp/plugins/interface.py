@@ -45,7 +45,7 @@ from ramp.errors import ConfigurationError
 from ramp.model.instant import Duration, Instant
 from ramp.model.offer import NOT_RESIZABLE, Refusal
 from ramp.model.request import RequestUnit
-from ramp.model.slot import Reservation, Slot, SlotMove, StaticTerms
+from ramp.model.slot import Reservation, Slot, SlotMove
 from ramp.plugins.snapshot import machine_shown
 
 __all__ = [
@@ -55,7 +55,6 @@ __all__ = [
     "Reservation",
     "ResourcePlugin",
     "Slot",
-    "StaticTerms",
 ]
 
 SOURCES: Final = ("log", "synthetic", "live")

@@ -6,14 +6,11 @@ launcher sends it accounts and tokens for registering further ones over its stan
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 
-import ramp
 from ramp.errors import TransportError
 from ramp.runtime.joining.account_tokens import Account
 from ramp.servers.accounts import DONE, accounts_text
@@ -66,9 +63,3 @@ class EmbeddedServer(ServerProcess):
         command = [sys.executable, "-m", "ramp.servers.embedded_process", "--host", self.domain]
         command += ["--port", str(self.port), "--state", str(self.state_dir)]
         return [*command, "--certificates", str(certificate.certificate_file.parent)]
-
-    def _environment(self) -> Mapping[str, str]:
-        # the child runs in the state directory and must import this same package, installed or not
-        here = str(Path(ramp.__file__).parent.parent)
-        path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
-        return {**os.environ, "PYTHONPATH": path}

@@ -141,9 +141,6 @@ class ServerProcess(abc.ABC):
     def _give(self, accounts: Mapping[str, Account]) -> None:
         """Give accounts to the running server."""
 
-    def _environment(self) -> Mapping[str, str]:
-        return os.environ
-
     def _input(self) -> int:
         """Return the server's standard input: a descriptor, or one of subprocess's constants."""
         return subprocess.DEVNULL
@@ -256,13 +253,12 @@ class ServerProcess(abc.ABC):
                 stdin=self._input(),
                 stdout=log,
                 stderr=log,
-                cwd=self.state_dir,
-                env=dict(self._environment()),
                 start_new_session=True,  # Ctrl-C reaches only the launcher, which stops the agents first
                 pass_fds=(lock,),  # the server holds the lock as long as it lives
             )
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(self._process.pid).encode(), 0)
         self._launched()
-        (self.state_dir / "server.pid").write_text(f"{self._process.pid}\n")
 
     @contextlib.contextmanager
     def _locked_state(self) -> Iterator[int]:
@@ -276,20 +272,15 @@ class ServerProcess(abc.ABC):
                     break
                 except BlockingIOError:
                     if time.monotonic() > end:
+                        pid = os.pread(descriptor, 20, 0).decode() or "unknown"
                         raise TransportError(
-                            f"{self.kind}: another server (process {self._recorded_pid()}) uses {self.state_dir}; "
+                            f"{self.kind}: another server (process {pid}) uses {self.state_dir}; "
                             "stop it or choose another state directory"
                         ) from None
                     time.sleep(_POLL_S)
             yield descriptor
         finally:
             os.close(descriptor)
-
-    def _recorded_pid(self) -> str:
-        try:
-            return (self.state_dir / "server.pid").read_text().strip()
-        except OSError:
-            return "unknown"
 
     def _wait_ready(self) -> bool:
         end = time.monotonic() + READY_LIMIT_S

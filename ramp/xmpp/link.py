@@ -204,7 +204,7 @@ class Link:
                     await self._register()
                 await self._connect(refusals_max=LOGIN_REFUSALS_MAX)
         except TimeoutError:
-            await self._drop()
+            await self._stream.drop()
             places = ", ".join(f"{host}:{port}" for host, port in self._servers)
             raise TransportError(
                 f"{self._stream.boundjid.bare}: no XMPP session within {self._policy.start_limit_s:g} s; tried {places}"
@@ -221,7 +221,7 @@ class Link:
         was_up, self.is_up = self.is_up, False
         if was_up and self._stream.transport is not None:
             await self._stream.disconnect(wait=1.0)
-        await self._drop()
+        await self._stream.drop()
         self._stream.close_sender()
 
     async def _connect(self, *, refusals_max: int | None) -> None:
@@ -262,7 +262,7 @@ class Link:
 
     async def _try_once(self, host: str, port: int) -> _Outcome:
         async with _login_slots():
-            await self._drop()
+            await self._stream.drop()
             self._stream.tls_refused = False
             self._stream.forget_login_attempts()
             self._session_begun = False
@@ -280,19 +280,8 @@ class Link:
             finally:
                 self._attempt = None
             if outcome not in (_Outcome.OPENED, _Outcome.RESUMED):
-                await self._drop()
+                await self._stream.drop()
             return outcome
-
-    async def _drop(self) -> None:
-        """Abort any connection or attempt and wait until it has ended."""
-        self._stream.cancel_connection_attempt()
-        if self._stream.transport is None:
-            return
-        gone = self._stream.disconnected
-        self._stream.abort()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2.0):
-                await asyncio.shield(gone)
 
     # -- keeping it up -------------------------------------------------------------------------------------------
 
@@ -325,7 +314,7 @@ class Link:
             else:
                 self._patience = min(2 * self._patience, PATIENCE_MAX)
                 _log.warning("%s: the server does not answer; reconnecting", self._stream.boundjid.bare)
-                await self._drop()
+                await self._stream.drop()
 
     async def _answers(self, limit_s: float) -> bool:
         """Return whether the server answers a ping (XEP-0199) in time; True also if the session is lost meanwhile."""
@@ -353,5 +342,5 @@ class Link:
             "%s: the server does not answer in the resumed session; starting a new one", self._stream.boundjid.bare
         )
         await self._stream.disconnect(wait=1.0)
-        await self._drop()
+        await self._stream.drop()
         self._stream.event("session_end")  # slixmpp forgets the session and its counters

@@ -38,9 +38,6 @@ class SenderQuota:
         # silent for longest comes first
         self._full_again: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._full_again)
-
     def admits(self, sender: str, now: Instant) -> bool:
         """Return whether the quota has room for one more message of a sender, and if so count it.
 

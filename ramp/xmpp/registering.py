@@ -110,7 +110,8 @@ class _Registrar(TlsClient):
         except TimeoutError:
             self._settle("does not answer in time")
         finally:
-            await self.leave()
+            await self.drop()
+            self.close_sender()
 
     def _on(self, event: str, problem: Callable[[], str]) -> None:
         self.add_event_handler(event, lambda _: self._settle(problem()))
@@ -159,15 +160,7 @@ class _Registrar(TlsClient):
         self.waiting_queue.put_nowait((data, use_filters))
 
     def disconnect(self, *_: object, **__: object) -> asyncio.Future[None]:
-        # slixmpp would disconnect after a refused log-in; here only `leave` ends the connection
+        # slixmpp would disconnect after a refused log-in; here only `drop` ends the connection
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
-
-    async def leave(self) -> None:
-        self.cancel_connection_attempt()
-        if self.transport is not None:
-            gone = self.disconnected
-            self.abort()
-            await asyncio.wait([gone], timeout=2.0)
-        self.close_sender()

@@ -86,6 +86,14 @@ class TlsClient(ClientXMPP):  # type: ignore[misc]
         """Wait for the end of the TLS handshake; slixmpp reports its problem after the disconnection."""
         await self._tls_settled.wait()
 
+    async def drop(self) -> None:
+        """Abort any connection or attempt and wait until it has ended."""
+        self.cancel_connection_attempt()
+        if self.transport is not None:
+            gone = self.disconnected
+            self.abort()
+            await asyncio.wait([gone], timeout=2.0)
+
     def close_sender(self) -> None:
         """End slixmpp's sending task, which would outlive the stream."""
         task: Any = self._run_out_filters
@@ -128,11 +136,6 @@ class MarketStream(TlsClient):
     def forget_login_attempts(self) -> None:
         """Allow all log-in mechanisms again; slixmpp remembers those of a connection lost during the log-in."""
         self["feature_mechanisms"].attempted_mechs = set()
-
-    async def start_tls(self) -> bool:
-        """Encrypt the connection; `tls_refused` tells an untrusted certificate from a lost connection."""
-        self.tls_refused = False
-        return await super().start_tls()
 
     def _distrust(self, error: object) -> None:
         _log.error("%s: the server's certificate is not trusted: %s", self.boundjid.bare, error)

@@ -137,7 +137,7 @@ async def test_listens_on_loopback_only_and_on_one_port_only(shared):
 
 def test_files_are_in_the_state_directory_and_private(shared):
     names = {path.name for path in shared.state_dir.iterdir()}
-    assert {"tls", "embedded.log", "server.lock", "server.pid"} <= names
+    assert {"tls", "embedded.log", "server.lock"} <= names
     assert shared.state_dir.stat().st_mode & 0o077 == 0
 
 

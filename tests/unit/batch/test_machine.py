@@ -261,7 +261,7 @@ def test_names_are_the_keys_and_no_two_resources_share_a_beginning() -> None:
 
 @pytest.mark.parametrize(("version", "got"), [(BOOK_VERSION + 1, "2"), (0, "none")])
 def test_the_book_is_refused_where_it_is_of_another_version_or_none(version: int, got: str, tmp_path: Path) -> None:
-    HoldBook(tmp_path, "big1").close()
+    HoldBook(tmp_path, "big1")
     path = book_path(tmp_path, "big1")
     assert read_book(path) == ()
     with sqlite3.connect(path) as connection:
