@@ -37,10 +37,7 @@ class ControlSocket(abc.ABC):
     def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         """Yield the answer to a request; nothing if this agent does not serve it.
 
-        Args:
-            request: the request.
-            reader: source of further lines from the client.
-            who: user of the operating system that asks, as the kernel states it.
+        `reader` has further lines from the client; `who` is the system's user that asks, as the kernel states it.
         """
 
     async def start(self) -> None:

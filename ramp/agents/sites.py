@@ -67,9 +67,6 @@ class Routes:
     def next_together(self, waiting: deque[Message]) -> list[tuple[str, list[Message]]]:
         """Remove messages from the front of a queue in order, and group those that go through one agent.
 
-        Args:
-            waiting: messages to send; not empty.
-
         Returns:
             Receiver and messages of each stanza: one message to its own receiver, or several to a site's agent.
         """

@@ -66,9 +66,6 @@ class SqliteJournal:
     `synchronous=FULL` syncs the write-ahead log at every commit, so a record is on disk when `append` returns. That it
     can be written is tried when it is opened.
 
-    Args:
-        path: the file; made if it does not exist.
-
     Raises:
         StorageFailed: if it cannot be opened or written.
         StateDamaged: if the file is no journal, or broken.

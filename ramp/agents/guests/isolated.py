@@ -96,14 +96,7 @@ class _Waiting:
 
 
 class IsolatedGuest:
-    """A guest and its process.
-
-    Args:
-        opening: what the process opens.
-        environment: environment variables of the process.
-        health: records the results of calls, and decides the pauses after failures.
-        ports: limits and callbacks; `deliver` also takes the source of the machine.
-    """
+    """A guest and its process; its health decides the pauses after failures."""
 
     def __init__(
         self, opening: Opening, environment: Mapping[str, str], health: GuestHealth, ports: GuestPorts

@@ -52,15 +52,9 @@ def environment_of(source: Mapping[str, str], further: tuple[str, ...] = ()) -> 
 
 
 class GuestProcess:
-    """A running process of a guest, created by `start`.
+    """A running process of a guest with its warden, created by `start`.
 
-    Args:
-        process: the warden of the guest.
-        reader: messages from the guest.
-        writer: messages to the guest.
-        say: called with each line that the guest prints, within limits.
-        mark: `NAME=value` in the environment of everything that the guest starts.
-        group: its control group; None without one.
+    Everything that the guest starts has `mark`, `NAME=value`, in its environment.
     """
 
     def __init__(

@@ -373,10 +373,7 @@ class Health(Protocol):
 class GuardedGuest:
     """A guest whose impossible answers and exceptions become refusals or doubts; only `StorageFailed` passes.
 
-    Args:
-        guest: the plug-in or price strategy.
-        health: records how its calls end.
-        own_memory: whether the plug-in's book of reservations is the agent's own memory, without which it must end.
+    That passes if the plug-in's book of reservations is the agent's `own_memory`, without which it must end.
     """
 
     def __init__(self, guest: ResourcePlugin | PricingStrategy, health: Health, *, own_memory: bool = True) -> None:

@@ -99,16 +99,9 @@ def issued(
     usage: x509.KeyUsage,
     *extensions: x509.ExtensionType,
 ) -> x509.Certificate:
-    """Return a certificate with the parts that all our certificates have.
+    """Return a certificate with the parts that all our certificates have, and further extensions.
 
-    Args:
-        subject: owner of the key.
-        key: the public key of the subject.
-        issuer: key and name of the signer.
-        begins: start of validity.
-        ends: end of validity.
-        usage: allowed uses of the key (`key_usage`); a key that signs certificates is that of a CA with no CA below it.
-        extensions: further ones.
+    A key that by its usage (`key_usage`) signs certificates is that of a CA with no CA below it.
     """
     issuer_key, issuer_name = issuer
     authority = usage.key_cert_sign

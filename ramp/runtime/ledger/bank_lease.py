@@ -57,17 +57,12 @@ _TAKEN: Final = sa.select(_EPOCH.c.epoch, _EPOCH.c.holder).with_for_update()
 
 
 class BankLease:
-    """One Banking Agent's claim to be the active bank.
-
-    Args:
-        location: URL of the ledger's database.
-        holder: unique name of the agent.
-        duration: time as the active bank after the last renewal.
+    """The claim of one Banking Agent, the `holder`, to be the active bank.
 
     Attributes:
         epoch: epoch of this agent's lease; 0 before the first.
         active: last known name of the active agent.
-        duration: as given.
+        duration: time as the active bank after the last renewal.
     """
 
     def __init__(self, location: str, holder: str, *, duration: Duration) -> None:
