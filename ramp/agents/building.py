@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
-from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest
-from ramp.agents.guests.opening import open_machine, open_pricing
+from ramp.agents.guests.isolated import GuestPorts, IsolatedGuest, open_machine, open_pricing
 from ramp.agents.job_launcher import JobLauncher
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import (

@@ -101,9 +101,7 @@ def grouped(config: SwarmConfig) -> dict[str, list[str]]:
     size = config.resources_per_process
     offices = [name for name, role in config.own_agents.items() if role is Role.ENROLMENT]
     if size == 1:
-        own = (*config.directory_names, *config.bank_names, config.keeper) if config.own_agents else ()
-        own = (*own, *offices)
-        return {name: [name] for name in (*own, *users, *names)}
+        return {name: [name] for name in config.agents()}
     groups = {
         "users" if first == 0 else f"users-{first // USERS_PER_PROCESS + 1}": users[first : first + USERS_PER_PROCESS]
         for first in range(0, len(users), USERS_PER_PROCESS)

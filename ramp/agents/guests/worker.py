@@ -70,31 +70,28 @@ def divide(parent: int, channel: int, memory_mb: int) -> int | None:
         signal.signal(signal.SIGALRM, partial(_weigh, memory_mb * 2**20))
         signal.setitimer(signal.ITIMER_REAL, WEIGH_EVERY_S, WEIGH_EVERY_S)
         return _watch(guest)
-    except _ToldToEnd:
-        return KILLED_BASE + signal.SIGTERM
-    except _TooMuchMemory:
-        return OUT_OF_MEMORY_STATUS
+    except _End as end:
+        return end.status
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         processes.end_descendants(processes.kill, _bury, END_LIMIT_S)
 
 
-class _ToldToEnd(BaseException):
-    """SIGTERM has arrived."""
+class _End(BaseException):
+    """The warden must end with a status: SIGTERM has arrived, or the processes of the guest exceed the limit."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
 
 
 def _told_to_end(*_: object) -> NoReturn:
-    raise _ToldToEnd
-
-
-class _TooMuchMemory(BaseException):
-    """All processes of the guest together exceed the limit."""
+    raise _End(KILLED_BASE + signal.SIGTERM)
 
 
 def _weigh(limit: int, *_: object) -> None:
     if processes.memory_of(processes.descendants(os.getpid())) > limit:
-        raise _TooMuchMemory
+        raise _End(OUT_OF_MEMORY_STATUS)
 
 
 def _become_guest(warden: int, memory_mb: int) -> None:
