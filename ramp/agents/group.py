@@ -45,7 +45,7 @@ from ramp.protocol.resource.slots.kept_participants import FINAL
 from ramp.protocol.transition_tables import ParticipantState
 from ramp.protocol.user.party import UserParty
 from ramp.runtime.clock import SystemClock
-from ramp.runtime.configuration.values import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.logs import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
@@ -381,7 +381,7 @@ async def run_agents(
     building = PartyBuilder(config, state, settings, SystemClock())
     limits = config.logs
     end_events = keep_events(state.events / f"{names[0]}.jsonl", rotate_bytes=limits.rotate_bytes, keep=limits.keep)
-    if limits.format is LogFormat.JSON:
+    if limits.format == "json":
         as_json_lines()
     group = Group(building, names, launch=launch)
     loop = asyncio.get_running_loop()

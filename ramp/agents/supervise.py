@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ramp.agents.supervisor import OnEvent, Supervisor
 from ramp.errors import RampError
-from ramp.runtime.configuration.values import LogFormat, SwarmConfig
+from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import load_market
 from ramp.runtime.logs import as_json_lines, keep_events, log_to_stderr
 from ramp.runtime.state_folder import StateFolder
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     state = StateFolder(options.state_dir)
     try:
         config = load_market(options.config, state)
-        if config.logs.format is LogFormat.JSON:
+        if config.logs.format == "json":
             as_json_lines()
         exit_code = run(config, state, ready=told.up, on_event=told.event)
     except RampError as error:

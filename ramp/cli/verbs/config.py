@@ -142,7 +142,7 @@ RESOURCES: Final[Fields[ResourceConfig]] = Fields(
     Field("pricing", "Pricing", lambda resource: resource.pricing),
     Field("plugin", "Plug-in", lambda resource: resource.plugin),
     Field("options", "Options", lambda resource: dict(resource.options), text=_options_text),
-    Field("isolation", "", lambda resource: resource.isolation.value),
+    Field("isolation", "", lambda resource: resource.isolation),
 )
 
 

@@ -105,7 +105,7 @@ class ResourceTable:
     plugin: Text | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     pricing: Text = "ramp"
-    isolation: values.Isolation = values.Isolation.AUTO
+    isolation: values.Isolation = "auto"
     applications: tuple[Application, ...] = ()
     executor: Executor | None = None
     accounts: Mapping[str, LocalAccount] = field(default_factory=dict)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from ramp.entry_points import entry_points_by_name
 from ramp.errors import ConfigurationError
@@ -78,13 +77,6 @@ class QuotaConfig(Quotas):
     burst: Whole = 2_000
 
 
-class LogFormat(StrEnum):
-    """Format of logs: lines of text, or a JSON object a line."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @dataclass(frozen=True, slots=True)
 class LogConfig:
     """Logs of the processes.
@@ -95,7 +87,7 @@ class LogConfig:
         keep: number of rotated files to keep.
     """
 
-    format: LogFormat = LogFormat.TEXT
+    format: Literal["text", "json"] = "text"
     rotate_mb: Whole = 10
     keep: Whole = 5
 
@@ -104,15 +96,11 @@ class LogConfig:
         return self.rotate_mb << 20
 
 
-class Isolation(StrEnum):
-    """Where a resource's plug-in and price strategy run: each in a process, or in the agent's process.
+Isolation = Literal["auto", "process", "none"]
+"""Where a resource's plug-in and price strategy run: each in a process, or in the agent's process.
 
-    `AUTO` isolates guests from other packages, and runs those of RAMP in the agent's process.
-    """
-
-    AUTO = "auto"
-    PROCESS = "process"
-    NONE = "none"
+`auto` isolates guests from other packages, and runs those of RAMP in the agent's process.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +172,7 @@ class ResourceConfig:
     terms: StaticTerms
     prices: PriceRange
     pricing: str = "ramp"
-    isolation: Isolation = Isolation.AUTO
+    isolation: Isolation = "auto"
     draining: bool = False
     launching: LaunchTerms | None = None
     acting: Acting | None = None
@@ -327,8 +315,8 @@ def entry_point(group: str, name: str) -> metadata.EntryPoint:
 
 def has_own_process(entry: metadata.EntryPoint, isolation: Isolation) -> bool:
     """Return whether a plug-in or price strategy runs in a separate process."""
-    if isolation is not Isolation.AUTO:
-        return isolation is Isolation.PROCESS
+    if isolation != "auto":
+        return isolation == "process"
     if entry.value.startswith(BATCH_PACKAGE):  # it waits for the commands of a batch system
         return True
     return entry.dist is None or re.sub("[-_.]+", "-", entry.dist.name).lower() != OWN_DISTRIBUTION

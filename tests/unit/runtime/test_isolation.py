@@ -11,7 +11,7 @@ from ramp.entry_points import entry_points
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.instant import SECOND
 from ramp.runtime.configuration.file import load_config
-from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, Isolation, entry_point, has_own_process
+from ramp.runtime.configuration.values import PLUGIN_GROUP, GuestLimits, entry_point, has_own_process
 from ramp.shipped_files import find_config
 from tests.packages import install
 from tests.tiny_market import config_of, tiny_market
@@ -28,19 +28,19 @@ def foreign(folder: Path, name: str) -> metadata.EntryPoint:
 
 def test_what_comes_with_ramp_has_none_unless_told() -> None:
     entry = entry_point(PLUGIN_GROUP, "steady")
-    assert not has_own_process(entry, Isolation.AUTO)
-    assert has_own_process(entry, Isolation.PROCESS)
+    assert not has_own_process(entry, "auto")
+    assert has_own_process(entry, "process")
 
 
 @pytest.mark.parametrize(("name", "has"), [("other-site", True), ("RAMP_Market", False), ("ramp-market-two", True)])
 def test_what_another_distribution_brings_has_one_unless_told(tmp_path: Path, name: str, has: bool) -> None:
     entry = foreign(tmp_path, name)
-    assert has_own_process(entry, Isolation.AUTO) is has
-    assert not has_own_process(entry, Isolation.NONE)
+    assert has_own_process(entry, "auto") is has
+    assert not has_own_process(entry, "none")
 
 
 def test_one_of_unknown_origin_has_one() -> None:
-    assert has_own_process(metadata.EntryPoint("other", "other:Machine", PLUGIN_GROUP), Isolation.AUTO)
+    assert has_own_process(metadata.EntryPoint("other", "other:Machine", PLUGIN_GROUP), "auto")
 
 
 def test_limits_are_read() -> None:
@@ -48,7 +48,7 @@ def test_limits_are_read() -> None:
         f'{SWARM}isolation = "process"\n[guests]\nquote_s = 2.5\nwaiting_max = 9\nmemory_mb = 900\n'
         'environment = ["SGE_ROOT"]\n'
     )
-    assert config.resources[0].isolation is Isolation.PROCESS
+    assert config.resources[0].isolation == "process"
     assert config.guests == GuestLimits(quote=5 * SECOND // 2, waiting_max=9, memory_mb=900, environment=("SGE_ROOT",))
     assert [config.guests.of(kind) // SECOND for kind in ("quote", "price", "change", "snapshot")] == [2, 5, 30, 5]
 
