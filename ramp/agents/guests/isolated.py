@@ -19,7 +19,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Final
 
-from ramp.agents.guests.messages import Asked, Blame, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
+from ramp.agents.guests.messages import Asked, FromGuest, NonsenseSaid, NotOpened, Opened, Opening, Told
 from ramp.agents.guests.process import MARK, GuestGone, GuestProcess, environment_of, how_ended
 from ramp.errors import ConfigurationError, PluginError, StateDamaged
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
@@ -228,8 +228,8 @@ class IsolatedGuest:
                 first.set_result(None)
             return True
         reason = one_line(said.reason) if isinstance(said, NotOpened) else "unexpected answer"
-        if first is not None and isinstance(said, NotOpened) and said.blame is not Blame.NOBODY:
-            is_option = said.blame is Blame.CONFIGURATION
+        if first is not None and isinstance(said, NotOpened) and said.blame != "nobody":
+            is_option = said.blame == "configuration"
             first.set_exception(ConfigurationError(reason) if is_option else PluginError(self._opening.name, reason))
         self._not_open(f"it does not open: {reason}")
         return False

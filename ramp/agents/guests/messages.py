@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
-from typing import Any, Final, Union
+from typing import Any, Final, Literal, Union
 
 import cattrs
 
@@ -60,25 +59,17 @@ class Opened:
     tended: bool = False
 
 
-class Blame(StrEnum):
-    """Why a guest cannot be opened: a temporary problem, invalid options, or a permanent problem of the guest."""
-
-    NOBODY = "nobody"
-    CONFIGURATION = "configuration"
-    GUEST = "guest"
-
-
 @dataclass(frozen=True, slots=True)
 class NotOpened:
     """The guest cannot be opened.
 
     Attributes:
         reason: the problem as a text.
-        blame: its cause; only a temporary problem is worth another attempt.
+        blame: invalid options, a permanent problem of the guest, or a temporary one, worth another attempt.
     """
 
     reason: str
-    blame: Blame
+    blame: Literal["configuration", "guest", "nobody"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,15 +220,15 @@ class _Worker:
 
 
 def _not_opened(error: Exception) -> Any:
-    from ramp.agents.guests.messages import Blame, NotOpened
+    from ramp.agents.guests.messages import NotOpened
     from ramp.errors import ConfigurationError, PluginError
     from ramp.runtime.guests.questions import raised
 
     if isinstance(error, ConfigurationError):
-        return NotOpened(one_line(str(error)), Blame.CONFIGURATION)
+        return NotOpened(one_line(str(error)), "configuration")
     if isinstance(error, PluginError):
-        return NotOpened(one_line(error.reason), Blame.NOBODY if error.transient else Blame.GUEST)
-    return NotOpened(raised(error), Blame.NOBODY)
+        return NotOpened(one_line(error.reason), "nobody" if error.transient else "guest")
+    return NotOpened(raised(error), "nobody")
 
 
 if __name__ == "__main__":

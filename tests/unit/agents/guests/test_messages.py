@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ramp.agents.guests import messages
-from ramp.agents.guests.messages import Asked, Blame, Finding, NonsenseSaid, NotOpened, Opened, Opening, Told
+from ramp.agents.guests.messages import Asked, Finding, NonsenseSaid, NotOpened, Opened, Opening, Told
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import NodeDiskSpace, Nodes, RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
@@ -68,7 +68,7 @@ def test_options_arrive() -> None:
     assert messages.read_opening_or_question(body(messages.write(opening))) == opening
 
 
-@pytest.mark.parametrize("said", [Opened("log"), NotOpened("no", Blame.GUEST)], ids=str)
+@pytest.mark.parametrize("said", [Opened("log"), NotOpened("no", "guest")], ids=str)
 def test_how_opening_went_arrives(said: Any) -> None:
     assert messages.read_answer(body(messages.write(said))) == said
 
