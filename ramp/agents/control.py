@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from ramp.agents.control_channel import ControlSocket
 from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
-from ramp.control.events import Event, Submitted, Watching
-from ramp.control.requests import KeeperRequest, Request, Submit, UserCommand, Watch
+from ramp.control.events import Event
+from ramp.control.requests import EVERYTHING, KeeperRequest, Request
 from ramp.model.contents import ChangePosted, DepositMade
 from ramp.model.money import credits_text
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.records import RequestConcluded
-from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
-from ramp.rfql.request_for_quotation import write_request
-from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 from ramp.runtime.configuration_changes.audit_log import add_line
 from ramp.runtime.identifiers import RandomIds
 from ramp.runtime.state_folder import StateFolder
-
-BID_BYTES: Final = 60
-"""Maximum bytes of a bid in a call for proposals, besides the name of its resource."""
 
 
 class ControlChannel(ControlSocket):
@@ -40,27 +32,33 @@ class ControlChannel(ControlSocket):
         self._commanded = agent
         self._ids = RandomIds()
 
-    async def _ask(self, request: UserCommand | KeeperRequest) -> Event:
-        asked = answering.asked(request, self._ids.new, str(self._commanded.jid.domain))
-        async with self._progress(asked.wants) as queue:
-            await self._commanded.command(asked.command)
-            while not asked.is_answered:
-                asked.take(await queue.get())
-        return asked.answer
-
-    @contextlib.asynccontextmanager
-    async def _progress(self, wanted: Callable[[pr.Progress], bool]) -> AsyncIterator[asyncio.Queue[pr.Progress]]:
-        queue: asyncio.Queue[pr.Progress] = asyncio.Queue()
-
-        def watcher(progress: pr.Progress) -> None:
-            if wanted(progress):
-                queue.put_nowait(progress)
-
-        self._commanded.watchers.add(watcher)
+    async def _held(
+        self, steps: answering.Conversation, reader: asyncio.StreamReader | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield the events of a conversation, with a reader until the client has closed the connection."""
+        heard: asyncio.Queue[pr.Progress | None] = asyncio.Queue()
+        self._commanded.watchers.add(heard.put_nowait)
+        gone = None if reader is None else asyncio.create_task(reader.read(1))
+        if gone is not None:
+            gone.add_done_callback(lambda _: heard.put_nowait(None))
         try:
-            yield queue
+            step = answering.advance(steps)
+            while step is not None:
+                progress = None
+                if isinstance(step, ev.Command):
+                    await self._commanded.command(step)
+                elif callable(step):
+                    while (progress := await heard.get()) is not None and not step(progress):
+                        continue
+                    if progress is None:
+                        return
+                else:
+                    yield step
+                step = answering.advance(steps, progress)
         finally:
-            self._commanded.watchers.discard(watcher)
+            self._commanded.watchers.discard(heard.put_nowait)
+            if gone is not None:
+                gone.cancel()
 
 
 class UserControl(ControlChannel):
@@ -72,91 +70,16 @@ class UserControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        party = self._agent.party
-        if (found := answering.answer_at_once(request, party, self._files)) is not None:
-            yield found
-            return
-        match request:
-            case Submit():
-                async for event in self._submit(request):
-                    yield event
-            case Watch(""):
-                async for event in self._watch_all(reader):
-                    yield event
-            case Watch(request_id):
-                async for event in self._watch(request_id):
-                    yield event
-            case _ if isinstance(request, UserCommand):
-                yield await self._ask(request)
-
-    # -- requests ------------------------------------------------------------------------------------------------
-
-    async def _submit(self, request: Submit) -> AsyncIterator[Event]:
-        command = answering.submission(request, request.request_id or self._ids.new("request"))
-        # its calls for proposals, with bids of other resources, must not become too large
-        bids = min(BIDS_MAX, BIDS_SHOWN * len(command.request.units))
-        room = bids * (BID_BYTES + len(self._agent.host.name.encode()))
-        check_size(write_request(command.request), limit=DOCUMENT_BYTES_MAX - room)
-        yield Submitted(command.request_id, command.request.warnings)
-        if command.request_id in self._agent.party.purchases:  # submitted again: continue with its events
-            async for event in self._watch(command.request_id):
-                yield event
-            return
-        clock = self._agent.party.clock
-        if clock is not None and clock.wrong:
-            yield clock
-        async for event in self._follow_request(command.request_id, command):
+        domain = str(self._agent.jid.domain)
+        steps = answering.answered(request, self._agent.party, self._ids.new, domain, self._files, self._whole)
+        async for event in self._held(steps, reader if request == EVERYTHING else None):
             yield event
 
-    async def _watch(self, request_id: str) -> AsyncIterator[Event]:
-        outcome = self._agent.party.purchases[request_id].outcome
-        if outcome is not None:
-            yield answering.ended(self._outcome(outcome), self._files)
-        else:
-            async for event in self._follow_request(request_id, None):
-                yield event
-
-    def _outcome(self, outcome: RequestOutcome) -> RequestOutcome:
+    def _whole(self, outcome: RequestOutcome) -> RequestOutcome:
         journal = self._agent.host.ports.journal
         written = journal.records_of(outcome.request_id) if journal is not None else ()
         ends = [each.outcome for each in written if isinstance(each, RequestConcluded)]
         return replace(ends[-1], until=outcome.until) if ends else outcome  # a bought quote has two ends
-
-    async def _follow_request(self, request_id: str, command: ev.Command | None) -> AsyncIterator[Event]:
-        """Yield the events of a request until it ends; each connection is asked for approval until one has answered."""
-
-        def wanted(progress: pr.Progress) -> bool:
-            return isinstance(progress, pr.ClockCompared) or answering.request_of(progress) == request_id
-
-        async with self._progress(wanted) as queue:
-            if command is not None:
-                await self._agent.command(command)
-            elif (asked := self._agent.party.purchases[request_id].asked) is not None:
-                queue.put_nowait(asked)  # the question is older than this connection
-            ended = False
-            while not ended:
-                progress = await queue.get()
-                event = answering.told(progress, self._files)
-                assert event is not None, "all progress of a request has an event"
-                yield event
-                ended = isinstance(progress, pr.RequestEnded)
-
-    async def _watch_all(self, reader: asyncio.StreamReader) -> AsyncIterator[Event]:
-        gone = asyncio.create_task(reader.read(1))
-        try:
-            async with self._progress(lambda progress: True) as queue:
-                yield Watching()
-                while not gone.done():
-                    progress = asyncio.create_task(queue.get())
-                    await asyncio.wait({progress, gone}, return_when=asyncio.FIRST_COMPLETED)
-                    if not progress.done():
-                        progress.cancel()
-                        return
-                    event = answering.told(progress.result(), self._files)
-                    if event is not None:
-                        yield event
-        finally:
-            gone.cancel()
 
     def _files(self, agreement_id: str) -> tuple[str | None, str | None]:
         user = str(self._agent.jid.user)
@@ -174,16 +97,17 @@ class KeeperControl(ControlChannel):
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
         if not isinstance(request, KeeperRequest):
             return
-        done = await self._ask(request)
-        match done:
-            case DepositMade() if isinstance(request, ev.DepositOrdered):
-                account = full_name(request.account, str(self._commanded.jid.domain))
-                what = f"{credits_text(done.amount)} credits to {account} ({done.deposit_id})"
-                self._log(who, "deposit", account, what)
-            case ChangePosted() if isinstance(request, ev.RefundOrdered):
-                what = f"{credits_text(done.refund)} credits refunded: {request.reason}"
-                self._log(who, "refund", request.agreement_id, what)
-        yield done
+        domain = str(self._commanded.jid.domain)
+        async for done in self._held(answering.commanded(request, self._ids.new, domain)):
+            match done:
+                case DepositMade() if isinstance(request, ev.DepositOrdered):
+                    account = full_name(request.account, domain)
+                    what = f"{credits_text(done.amount)} credits to {account} ({done.deposit_id})"
+                    self._log(who, "deposit", account, what)
+                case ChangePosted() if isinstance(request, ev.RefundOrdered):
+                    what = f"{credits_text(done.refund)} credits refunded: {request.reason}"
+                    self._log(who, "refund", request.agreement_id, what)
+            yield done
 
     def _log(self, who: str, verb: str, name: str, what: str) -> None:
         add_line(self._state, self._commanded.now(), who, verb, name, what)

@@ -6,9 +6,9 @@ same request gets the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any, Final
 
 from ramp.control import events
 from ramp.control.requests import (
@@ -30,14 +30,19 @@ from ramp.protocol import progress as pr
 from ramp.protocol.outcome import RequestOutcome
 from ramp.protocol.rules.auction_rule import PAPER_RULE
 from ramp.protocol.rules.checked_rule import ROUNDS_MAX
+from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
 from ramp.protocol.user.jobs import ORDER_MARK
 from ramp.protocol.user.party import UserParty
-from ramp.rfql.request_for_quotation import parse_request
+from ramp.rfql.request_for_quotation import parse_request, write_request
+from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 from ramp.runtime.auction_rules import RULES
 from ramp.text import is_printable, one_line
 
 ROUND_TIME_LEAST: Final = 100 * MILLISECOND
 """Shortest limit of a round; below it answers of another machine could not be in."""
+
+BID_BYTES: Final = 60
+"""Maximum bytes of a bid in a call for proposals, besides the name of its resource."""
 
 NAME_MAX: Final = 80
 """Maximum number of characters of an owner's name for a request."""
@@ -77,80 +82,137 @@ def submission(request: Submit, request_id: str) -> ev.RequestSubmitted:
     return ev.RequestSubmitted(request_id, asked, replace(options, max_cost=limit))
 
 
-Subject = str | tuple[str, bool]
+Wanted = Callable[[pr.Progress], bool]
+Step = events.Event | ev.Command | Wanted
+Conversation = Generator[Step, Any, None]
+"""The answer to a request in steps: events for the owner, commands for the party, and waits for wanted progress of the
+party, which is sent to the generator. `advance` takes the next step."""
 
 
-@dataclass(slots=True)
-class Asked:
-    """A command of an owner, and the progress of the party that answers it.
+def advance(steps: Conversation, heard: pr.Progress | None = None) -> Step | None:
+    """Return the next step after one that is done; `heard` is the progress that was waited for. None at the end."""
+    try:
+        return steps.send(heard)
+    except StopIteration:
+        return None
 
-    Attributes:
-        command: for the party.
-        awaited: subject of each progress that belongs to the answer: a question's id, or an agreement and whether it
-            ends.
-        ended: those that have come.
+
+def answered(
+    request: Request,
+    party: UserParty,
+    new_id: Callable[[str], str],
+    domain: str,
+    files_of: FilesOf,
+    whole: Callable[[RequestOutcome], RequestOutcome] = lambda outcome: outcome,
+) -> Conversation:
+    """Answer a request of a user; without a step if a user's agent does not serve it.
+
+    `domain` completes local names of agents. `whole` completes an outcome, of which the party keeps a part.
     """
+    at_once = answer_at_once(request, party, files_of)
+    match request:
+        case _ if at_once is not None:
+            yield at_once
+        case Submit():
+            command = submission(request, request.request_id or new_id("request"))
+            # its calls for proposals, with bids of other resources, must not become too large
+            bids = min(BIDS_MAX, BIDS_SHOWN * len(command.request.units))
+            room = bids * (BID_BYTES + len(party.name.encode()))
+            check_size(write_request(command.request), limit=DOCUMENT_BYTES_MAX - room)
+            yield events.Submitted(command.request_id, command.request.warnings)
+            if command.request_id in party.purchases:  # submitted again: continue with its events
+                yield from _followed(command.request_id, party, files_of, whole)
+                return
+            if party.clock is not None and party.clock.wrong:
+                yield party.clock
+            yield command
+            yield from _progress_of(command.request_id, files_of)
+        case Watch(""):
+            yield events.Watching()
+            while True:
+                event = told((yield lambda _: True), files_of)
+                if event is not None:
+                    yield event
+        case Watch(request_id):
+            yield from _followed(request_id, party, files_of, whole)
+        case _ if isinstance(request, UserCommand):
+            yield from commanded(request, new_id, domain)
 
-    command: ev.Command
-    awaited: tuple[Subject, ...] = ()
-    ended: dict[Subject, pr.Progress] = field(default_factory=dict)
 
-    def wants(self, progress: pr.Progress) -> bool:
-        """Return whether a progress belongs to the answer."""
-        return _subject(progress) in self.awaited
-
-    def take(self, progress: pr.Progress) -> None:
-        """Take a progress that belongs to the answer."""
-        self.ended[_subject(progress)] = progress
-
-    @property
-    def is_answered(self) -> bool:
-        return len(self.ended) == len(self.awaited)
-
-    @property
-    def answer(self) -> events.Event:
-        """The event for the owner, once all has come."""
-        found = [self.ended[subject] for subject in self.awaited]
-        match found:
-            case [pr.QueryAnswered() as answered]:
-                return answer(answered)
-            case []:
-                return events.Done()
-        return events.ChangesEnded(tuple(each.outcome for each in found if isinstance(each, pr.ChangeEnded)))
+def _followed(
+    request_id: str, party: UserParty, files_of: FilesOf, whole: Callable[[RequestOutcome], RequestOutcome]
+) -> Conversation:
+    """Report progress and end of a known request; each connection is asked for approval until one has answered."""
+    purchase = party.purchases[request_id]
+    if purchase.outcome is not None:
+        yield ended(whole(purchase.outcome), files_of)
+        return
+    if purchase.asked is not None:
+        yield purchase.asked  # the question is older than this connection
+    yield from _progress_of(request_id, files_of)
 
 
-def asked(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Asked:
-    """Return the command of a request with its own id; `domain` completes local names of agents and accounts.
+def _progress_of(request_id: str, files_of: FilesOf) -> Conversation:
+    progress: pr.Progress | None = None
+    while not isinstance(progress, pr.RequestEnded):
+        progress = yield lambda each: isinstance(each, pr.ClockCompared) or request_of(each) == request_id
+        event = told(progress, files_of)
+        assert event is not None, "all progress of a request has an event"
+        yield event
+
+
+Subject = str | tuple[str, bool]
+"""What a progress answers: a question by its id, or a change of an agreement, and whether that ends it."""
+
+
+def commanded(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Conversation:
+    """Give a command and report its result; `domain` completes local names of agents and accounts."""
+    command, subjects = _command(request, new_id, domain)
+    yield command
+    found: dict[Subject, pr.Progress] = {}
+    while len(found) < len(subjects):
+        progress: pr.Progress = yield lambda each: _subject(each) in subjects
+        found[_subject(progress)] = progress
+    match [found[subject] for subject in subjects]:
+        case [pr.QueryAnswered() as answer]:
+            yield answer_of(answer)
+        case []:
+            yield events.Done()
+        case changes:
+            yield events.ChangesEnded(tuple(each.outcome for each in changes if isinstance(each, pr.ChangeEnded)))
+
+
+def _command(
+    request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str
+) -> tuple[ev.Command, tuple[Subject, ...]]:
+    """Return the command of a request with its own id, and the subjects of its answers.
 
     Raises:
         ConfigurationError: if its values make no sense.
     """
     match request:
         case ev.OffersApproved() | ev.RequestWithdrawn():
-            return Asked(request)
+            return request, ()
         case ev.AgreementCancelled(agreement_id, reason):
-            given = replace(request, reason=reason or "cancelled by the user")
-            return Asked(given, ((agreement_id, True),))
+            return replace(request, reason=reason or "cancelled by the user"), ((agreement_id, True),)
         case ev.AgreementResized(agreement_id):
-            changed = dict.fromkeys((agreement_id, *request.together))
-            return Asked(request, tuple((each, False) for each in changed))
+            return request, tuple((each, False) for each in dict.fromkeys((agreement_id, *request.together)))
         case ev.JobSubmitted(order):
             problem = limits_problem(order)
             if problem:
                 raise ConfigurationError(problem)
-            return Asked(request, (ORDER_MARK + order.job_id,))
+            return request, (ORDER_MARK + order.job_id,)
         case ev.DepositOrdered(deposit_id, account, amount):
             if amount <= 0:
                 raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
             deposit_id = deposit_id or new_id("deposit")
-            deposit = replace(request, deposit_id=deposit_id, account=full_name(account, domain))
-            return Asked(deposit, (deposit_id,))
+            return replace(request, deposit_id=deposit_id, account=full_name(account, domain)), (deposit_id,)
         case ev.RefundOrdered(agreement_id):
-            return Asked(request, (agreement_id,))
+            return request, (agreement_id,)
         case ev.MachineAsked(_, resource):
             request = replace(request, resource=full_name(resource, domain))
     query_id = new_id("query")
-    return Asked(replace(request, query_id=query_id), (query_id,))
+    return replace(request, query_id=query_id), (query_id,)
 
 
 def _subject(progress: pr.Progress) -> Subject:
@@ -168,7 +230,7 @@ def full_name(name: str, domain: str) -> str:
     return name if "@" in name or not domain else f"{name}@{domain}"
 
 
-def answer(answered: pr.QueryAnswered) -> events.Event:
+def answer_of(answered: pr.QueryAnswered) -> events.Event:
     """Return the answer to a question, or the refusal."""
     found = answered.answer
     if found is None:

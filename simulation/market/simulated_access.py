@@ -14,8 +14,8 @@ from typing import Final, Self
 
 from ramp.client.line import Line
 from ramp.control import answering
-from ramp.control.events import Done, Event, MarketRefusalCode, Refused, Submitted, Watching, refusal
-from ramp.control.requests import Request, Submit, UserCommand, Watch, wire_name
+from ramp.control.events import Done, Event, MarketRefusalCode, Refused, refusal
+from ramp.control.requests import EVERYTHING, Request, wire_name
 from ramp.errors import RampError, TransportError
 from ramp.model.instant import DAY, SECOND, Duration, Instant
 from ramp.protocol import events as ev
@@ -134,36 +134,38 @@ class _SimulatedLine:
                 return refusal(error)
 
     def _answer(self, request: Request) -> Iterator[Event]:
-        found = answering.answer_at_once(request, self._party, answering.no_files)
-        if found is not None:
-            yield found
-            return
-        match request:
-            case Submit():
-                command = answering.submission(request, request.request_id or self._access.new_id("request"))
-                yield Submitted(command.request_id, command.request.warnings)
-                self._command(command)
-                yield from self._follow(command.request_id)
-            case Watch(""):
-                yield from self._watch_all()
-            case Watch(request_id):
-                outcome = self._party.purchases[request_id].outcome
-                if outcome is not None:
-                    yield answering.ended(outcome, answering.no_files)
-                else:
-                    yield from self._follow(request_id)
-            case _ if isinstance(request, UserCommand):
-                yield self._ask(request)
-            case _:
-                reason = f"a user's agent does not support {wire_name(type(request))!r}"
-                yield Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason)
+        steps = self._watched() if request == EVERYTHING else self._steps(request)
+        step = answering.advance(steps)
+        if step is None:
+            reason = f"a user's agent does not support {wire_name(type(request))!r}"
+            yield Refused(MarketRefusalCode.NOT_UNDERSTOOD, reason)
+        while step is not None:
+            progress = None
+            if isinstance(step, ev.Command):
+                self._world.command(self._access.user, step)
+            elif callable(step):
+                progress = self._next(step)
+            else:
+                yield step
+            step = answering.advance(steps, progress)
+
+    def _steps(self, request: Request) -> answering.Conversation:
+        return answering.answered(request, self._party, self._access.new_id, "", answering.no_files)
+
+    def _watched(self) -> answering.Conversation:
+        """Follow everything under way to its end: between two questions no time passes here."""
+        steps = self._steps(EVERYTHING)
+        step, progress = answering.advance(steps), None
+        while step is not None:
+            if callable(step) and all(each.outcome is not None for each in self._party.purchases.values()):
+                yield Done()
+                return
+            progress = yield step
+            step = answering.advance(steps, progress)
 
     @property
     def _party(self) -> UserParty:
         return self._world.users[self._access.user]
-
-    def _command(self, command: ev.Command) -> None:
-        self._world.command(self._access.user, command)
 
     def _next(self, wanted: Callable[[pr.Progress], bool]) -> pr.Progress:
         """Let virtual time pass until a wanted report of the user comes; discard the rest.
@@ -179,28 +181,3 @@ class _SimulatedLine:
             progress = self._unread.pop(0)
             if wanted(progress):
                 return progress
-
-    def _follow(self, request_id: str) -> Iterator[Event]:
-        while True:
-            progress = self._next(lambda told: answering.request_of(told) == request_id)
-            event = answering.told(progress, answering.no_files)
-            assert event is not None, "only the owner of a request may see it"
-            yield event
-            if isinstance(progress, pr.RequestEnded):
-                return
-
-    def _watch_all(self) -> Iterator[Event]:
-        """Follow everything under way to its end: between two questions no time passes here."""
-        yield Watching()
-        while any(purchase.outcome is None for purchase in self._party.purchases.values()):
-            event = answering.told(self._next(lambda _: True), answering.no_files)
-            if event is not None:
-                yield event
-        yield Done()
-
-    def _ask(self, request: UserCommand) -> Event:
-        asked = answering.asked(request, self._access.new_id, "")
-        self._command(asked.command)
-        while not asked.is_answered:
-            asked.take(self._next(asked.wants))
-        return asked.answer

@@ -8,7 +8,7 @@ import pytest
 
 import ramp
 from ramp.control import requests as rq
-from ramp.control.answering import asked
+from ramp.control.answering import advance, commanded
 from ramp.control.codec import decode_request, encode_request
 from ramp.control.events import Event, MarketRefusalCode, Refused, refusal
 from ramp.errors import ControlLineError, RampError
@@ -73,15 +73,19 @@ class Market:
         return last
 
     def _kept(self, request: ev.DepositOrdered | ev.OverviewAsked) -> Event:
+        steps = commanded(request, lambda kind: kind, "")
         try:
-            given = asked(request, lambda kind: kind, "")
+            command = advance(steps)
         except RampError as error:
             return refusal(error)
+        assert isinstance(command, ev.DepositOrdered | ev.OverviewAsked)
         self.heard.clear()
-        self.world.command(KEEPER, given.command)
+        self.world.command(KEEPER, command)
         self.world.run(until=lambda: any(who == KEEPER for who, _ in self.heard), limit=ANSWER_LIMIT)
-        given.take(next(told for who, told in self.heard if who == KEEPER))
-        return given.answer
+        advance(steps)
+        said = advance(steps, next(told for who, told in self.heard if who == KEEPER))
+        assert isinstance(said, Event)
+        return said
 
 
 @pytest.fixture(scope="module")
