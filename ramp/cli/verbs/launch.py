@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,7 +18,7 @@ from ramp.cli.views.output import count_text, print_json, print_line, printed_as
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
-from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text, status_object
+from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.state_folder import StateFolder
@@ -52,7 +53,7 @@ def up(name: str, detach: bool, state: StateFolder) -> int:
     check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)
-        if not printed_as_json(status_object(found)):
+        if not printed_as_json(asdict(found)):
             print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
@@ -194,7 +195,7 @@ def ps(state: StateFolder) -> int:
         shown: dict[str, object] = {"agents": []}
         if found is not None:
             told = headline(found)
-            shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
+            shown = {"headline": {"state": told.health.value, "why": told.why}, **asdict(found)}
         print_json({"running": found is not None, "state_dir": str(state.path), **shown})
         return 0 if found is not None else 1
     found = running(state)
