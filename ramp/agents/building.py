@@ -43,7 +43,7 @@ from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.joining.authority import Authority, SiteRevocations
+from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -196,7 +196,7 @@ class PartyBuilder:
             number=0 if known is None else known.number,
             expires_at=0 if known is None else known.expires_at,
         )
-        agent.follow_revocations(watch, SiteRevocations(keys))
+        agent.follow_revocations(watch, Authority(self.state))
         return agent
 
     def _user(self, name: str) -> PartyAgent:
