@@ -59,12 +59,7 @@ def read_call(line: bytes) -> GroupCall:
 class GroupProcess:
     """A process of agents as the supervisor sees it, with its calls that have no answer yet.
 
-    Attributes:
-        name: its name, as in its log's.
-        agents: local names of its agents.
-        process: the process; None before its first start.
-        task: starts it again whenever it ends.
-        deaths: how often it has ended by itself.
+    Its task starts it again whenever it ends; `deaths` counts how often it has ended by itself.
     """
 
     name: str

@@ -51,12 +51,8 @@ class CertificateEntry:
     """One certificate of the inventory.
 
     Attributes:
-        name: its party.
-        role: certified role.
         serial: serial number in hexadecimal.
         fingerprint: SHA-256 of the certificate in hexadecimal pairs.
-        valid_from: start of validity.
-        valid_until: end of validity.
         state: `valid`, `expired`, `not yet valid` or `revoked`.
         current: whether the party signs with it now.
     """
