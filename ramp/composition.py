@@ -32,14 +32,7 @@ from ramp.runtime.auction_rules import RULES
 
 @dataclass(frozen=True, slots=True)
 class OpeningAccount:
-    """What stands on a party's account when its market opens.
-
-    Attributes:
-        name: the party, whose account goes by its name.
-        kind: whose account it is.
-        credit_limit: overdraft in minor units.
-        deposit: credited once, in minor units.
-    """
+    """The account of a party by its name when its market opens: overdraft and a single deposit in minor units."""
 
     name: str
     kind: AccountKind

@@ -18,7 +18,6 @@ from ramp.agents.roles import (
     DirectoryAgent,
     EnrolmentAgent,
     KeeperAgent,
-    RelievedBankingAgent,
     ResourceAgent,
     UserAgent,
     tell_sale,
@@ -44,7 +43,7 @@ from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
-from ramp.runtime.joining.authority import Authority, SiteRevocations
+from ramp.runtime.joining.authority import Authority
 from ramp.runtime.joining.invitations import Register
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.keys.store import KeyStore
@@ -117,13 +116,10 @@ class PartyBuilder:
         return self._agent(DirectoryAgent, name, party, keep=partial(self.state.keep_registered, name))
 
     def _bank(self, name: str) -> PartyAgent:
-        party = self._market.bank_party()
-        if not self.config.banks.standby:
-            return self._agent(BankingAgent, name, party, {"ledger": BankLedger(self._audited_ledger(None))})
-        lease = self.leases[name]
+        lease = self.leases.get(name)
         books = {"ledger": BankLedger(self._audited_ledger(lease))}
-        clock = SystemClock(wall=lease.time)  # one clock for both banks, by which orders expire
-        return self._agent(RelievedBankingAgent, self.config.bank, party, books, clock, lease=lease)
+        clock = None if lease is None else SystemClock(wall=lease.time)  # of both banks, by which orders expire
+        return self._agent(BankingAgent, self.config.bank, self._market.bank_party(), books, clock, lease=lease)
 
     def bank_lease(self, name: str) -> BankLease | None:
         """Return the lease that a redundant bank must take before it is built; None for all other agents."""
@@ -200,7 +196,7 @@ class PartyBuilder:
             number=0 if known is None else known.number,
             expires_at=0 if known is None else known.expires_at,
         )
-        agent.follow_revocations(watch, SiteRevocations(keys))
+        agent.follow_revocations(watch, Authority(self.state))
         return agent
 
     def _user(self, name: str) -> PartyAgent:

@@ -59,7 +59,7 @@ _OWNED: Final = get_args(OwnerRequest)
 REFUSING_NAMED: Final = 3
 """Maximum number of resources named in a warning."""
 
-ACTS: Final = {StepKind.UPDATE: Act.UPDATE, StepKind.REBUILD: Act.RESTART}
+ACTS: Final[dict[StepKind, Act]] = {StepKind.UPDATE: "update", StepKind.REBUILD: "restart"}
 """How an agent applies a step."""
 
 UP_STATES: Final = ("ready", "degraded")
@@ -192,7 +192,7 @@ class Changing:
             whom.append((active, self._config.address(name)))
         for asked, account in whom:
             try:
-                more, also = await self._agents.call(GroupCall(Act.STANDING, asked, account))
+                more, also = await self._agents.call(GroupCall("standing", asked, account))
             except TransportError as error:
                 found.append(f"unknown: {error}")
             else:
@@ -213,7 +213,7 @@ class Changing:
         self._check_there(name, Role.RESOURCE)
         then = self._overlay.drained(name, draining)
         self._take(then, then.config(self._config.path))
-        late = await self._apply(name, Act.UPDATE)
+        late = await self._apply(name, "update")
         what = "makes no new sales and keeps existing reservations" if draining else "sells again"
         if draining:
             still_open, _ = await self._standing(name)
@@ -248,7 +248,7 @@ class Changing:
         address = self._config.address(asked.name)
         now = self._clock.now()
         made = self._keys.renew(address, now, new_key=asked.new_key, lifetime=asked.days * DAY)
-        late = await self._apply(asked.name, Act.UPDATE)
+        late = await self._apply(asked.name, "update")
         await self.tell_bank()
         until = iso(certificates.valid_until(made))
         what = f"{address} signs with certificate {certificates.serial_text(made)}, valid until {until}{late}"
@@ -258,7 +258,7 @@ class Changing:
         self._check_there(name)
         what = f"restarted {name}"
         try:
-            await self._agents.call(GroupCall(Act.RESTART, name))
+            await self._agents.call(GroupCall("restart", name))
         except TransportError as error:
             self._agents.kill(name)
             what += f", with all agents of its process ({error})"
@@ -330,14 +330,14 @@ class Changing:
             await self._agents.call(GroupCall(act, name))
         except TransportError as error:
             return f"; it applies this after its next start ({error})"
-        if act is Act.UPDATE:
+        if act == "update":
             return ""
         return _unless_up(await self._agents.settled(name))
 
     async def tell_bank(self) -> None:
         """Let the banks open accounts and store certificates; a bank that is down does it at its start."""
         for name in self._config.bank_names if self._config.own_agents else ():  # a site's bank is elsewhere
-            await self._apply(name, Act.UPDATE)
+            await self._apply(name, "update")
 
     def _record(self, verb: str, name: str, what: str, who: str) -> None:
         add_line(self._state, self._clock.now(), who, verb, name, what)

@@ -31,7 +31,7 @@ from typing import Any
 from ramp.agents.building import PartyBuilder, transport_settings
 from ramp.agents.clock_watch import ComparingAgent
 from ramp.agents.control import ControlChannel, KeeperControl, UserControl
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall, read_call
+from ramp.agents.group_calls import ANSWERED, GroupCall, read_call
 from ramp.agents.party_agent import PartyAgent
 from ramp.agents.roles import BankingAgent, KeeperAgent, ResourceAgent, UserAgent
 from ramp.control.status import STANDBY
@@ -117,19 +117,19 @@ class Group:
             except Exception as error:  # a failure of one agent must not affect the others
                 _log.error("%s of %s failed", call.act, call.agent, exc_info=error)
                 problem = str(error) or type(error).__name__
-            _emit(call.agent, ANSWERED, problem, call=call.call, act=call.act.value, open=still_open, told=told)
+            _emit(call.agent, ANSWERED, problem, call=call.call, act=call.act, open=still_open, told=told)
 
     async def _do(self, call: GroupCall) -> tuple[list[str], list[str]]:
         life = self._lives[call.agent]
-        if call.act is Act.STANDING:
+        if call.act == "standing":
             if life.agent is None:
                 raise TransportError(f"{call.agent} is not running")
             return standing_of(life.agent, call.account, life.agent.now())
-        if call.act is Act.STOP:
+        if call.act == "stop":
             life.gone = True
         else:
             self._building = self._building.anew()
-        if call.act is Act.UPDATE:
+        if call.act == "update":
             if life.agent is not None:
                 await self._building.update(life.agent, call.agent)
         else:

@@ -10,8 +10,7 @@ import contextlib
 import json
 import signal
 from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ramp.errors import TransportError
 
@@ -21,18 +20,13 @@ CALL_LIMIT_S: Final = 20.0
 """Timeout of a call in seconds; an agent takes up to 5 s to end."""
 
 
-class Act(StrEnum):
-    """Kind of call.
+Act = Literal["stop", "restart", "update", "standing"]
+"""Kind of call.
 
-    STOP: the agent ends for good. RESTART: it ends and starts again with the current configuration. UPDATE: it applies
-    changes that need no restart: its certificate, prices of a resource, new accounts of the bank. STANDING: it reports
-    its open obligations, or the bank the state of an account.
-    """
-
-    STOP = "stop"
-    RESTART = "restart"
-    UPDATE = "update"
-    STANDING = "standing"
+stop: the agent ends for good. restart: it ends and starts again with the current configuration. update: it applies
+changes that need no restart: its certificate, prices of a resource, new accounts of the bank. standing: it reports its
+open obligations, or the bank the state of an account.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +52,14 @@ class GroupCall:
 
 def read_call(line: bytes) -> GroupCall:
     """Read what `GroupCall.line` has written."""
-    plain = json.loads(line)
-    return GroupCall(**{**plain, "act": Act(plain["act"])})
+    return GroupCall(**json.loads(line))
 
 
 @dataclass(slots=True, eq=False)
 class GroupProcess:
     """A process of agents as the supervisor sees it, with its calls that have no answer yet.
 
-    Attributes:
-        name: its name, as in its log's.
-        agents: local names of its agents.
-        process: the process; None before its first start.
-        task: starts it again whenever it ends.
-        deaths: how often it has ended by itself.
+    Its task starts it again whenever it ends; `deaths` counts how often it has ended by itself.
     """
 
     name: str

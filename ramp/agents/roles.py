@@ -345,7 +345,11 @@ class ResourceAgent(ComparingAgent):
 
 
 class BankingAgent(PartyAgent):
-    """Runs the bank."""
+    """Runs the bank; with a lease it is one of two redundant ones, and sends messages only while it holds that.
+
+    Both agents have the bank's name, account and key, so the market sees one bank. The ledger's database decides which
+    of them is active; the other one is not logged in. The lease is taken before, and protects the ledger too.
+    """
 
     behaviours_served: ClassVar[tuple[type[Courier], ...]] = (
         # countersigned agreements and changes of these, orders and reports, questions about accounts (section 6.3)
@@ -355,43 +359,34 @@ class BankingAgent(PartyAgent):
         behaviour("BalanceRequest", Performative.QUERY_REF),
     )
 
-    def watch(self, progress: pr.Progress) -> None:
-        if isinstance(progress, pr.KeeperOrdered):
-            record(str(self.jid), progress.kind, f"on the order of {progress.keeper}: {progress.what}")
-
-
-class RelievedBankingAgent(BankingAgent):
-    """One of two redundant Banking Agents; it sends messages only while it holds the lease.
-
-    Both agents have the bank's name, account and key, so the market sees one bank. The ledger's database decides which
-    of them is active; the other one is not logged in.
-
-    Args:
-        lease: the lease, already taken, which also protects the ledger.
-    """
-
-    def __init__(self, *args: Any, lease: BankLease, **keywords: Any) -> None:
+    def __init__(self, *args: Any, lease: BankLease | None, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self._lease = lease
         self._renewing: asyncio.Task[None] | None = None
 
+    def watch(self, progress: pr.Progress) -> None:
+        if isinstance(progress, pr.KeeperOrdered):
+            record(str(self.jid), progress.kind, f"on the order of {progress.keeper}: {progress.what}")
+
     async def setup(self) -> None:
-        self._renewing = asyncio.get_running_loop().create_task(self._renew())
-        record(str(self.jid), "takeover", f"{self._lease.active} is the bank now (epoch {self._lease.epoch})")
+        if self._lease is not None:
+            self._renewing = asyncio.get_running_loop().create_task(self._renew(self._lease))
+            record(str(self.jid), "takeover", f"{self._lease.active} is the bank now (epoch {self._lease.epoch})")
         await super().setup()
 
     async def stop(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
         await super().stop()
-        with contextlib.suppress(LedgerUnavailable):
-            await asyncio.to_thread(self._lease.give_up)  # so the other agent need not wait for its end
+        if self._lease is not None:
+            with contextlib.suppress(LedgerUnavailable):
+                await asyncio.to_thread(self._lease.give_up)  # so the other agent need not wait for its end
 
-    async def _renew(self) -> None:
+    async def _renew(self, lease: BankLease) -> None:
         while True:
-            await asyncio.sleep(self._lease.pause_s)
+            await asyncio.sleep(lease.pause_s)
             try:
-                await asyncio.to_thread(self._lease.renew)
+                await asyncio.to_thread(lease.renew)
             except LedgerUnavailable as error:
                 self.fail(error)
                 return
@@ -399,7 +394,8 @@ class RelievedBankingAgent(BankingAgent):
     async def _send(self, message: Message) -> None:
         """Send a message, unless another bank is active by now, which may have decided differently."""
         try:
-            self._lease.assert_held()
+            if self._lease is not None:
+                self._lease.assert_held()
         except LedgerUnavailable as error:
             _log.warning("%s: %s to %s not sent: %s", self.jid, message.performative, message.receiver, error)
             self.fail(error)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final
 
 from ramp.agents.configuration_changes import Changing, SupervisorControl
-from ramp.agents.group_calls import ANSWERED, Act, GroupCall, GroupProcess
+from ramp.agents.group_calls import ANSWERED, GroupCall, GroupProcess
 from ramp.agents.preparing import accounts_of, grouped, new_server, only_one, prepare_keys
 from ramp.agents.watches import KeyWatch, RegisterWatch, ServerWatch
 from ramp.control.status import READY_LIMIT_S, STANDBY, STOP_LIMIT_S, UP, AgentStatus, ServerStatus, SwarmStatus
@@ -256,7 +256,7 @@ class Supervisor:
         if name and name not in self.agents:
             return ""  # a removed agent
         if what == ANSWERED:
-            if event.get("act") == Act.RESTART.value and not detail:
+            if event.get("act") == "restart" and not detail:
                 self._mark(name, "starting", "")
             group.answered(event)
             return ""
@@ -368,7 +368,7 @@ class Supervisor:
     async def end(self, name: str) -> None:
         """End an agent for good; stop it first if its process answers."""
         with contextlib.suppress(TransportError):
-            await self.call(GroupCall(Act.STOP, name))
+            await self.call(GroupCall("stop", name))
         group = self._group_of(name)
         group.agents.remove(name)
         del self.agents[name]

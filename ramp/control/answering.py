@@ -108,10 +108,7 @@ def answered(
 
     `domain` completes local names of agents. `whole` completes an outcome, of which the party keeps a part.
     """
-    at_once = answer_at_once(request, party, files_of)
     match request:
-        case _ if at_once is not None:
-            yield at_once
         case Submit():
             command = submission(request, request.request_id or new_id("request"))
             # its calls for proposals, with bids of other resources, must not become too large
@@ -132,8 +129,19 @@ def answered(
                 event = told((yield lambda _: True), files_of)
                 if event is not None:
                     yield event
+        case Watch(id_) | ev.OffersApproved(id_) | ev.RequestWithdrawn(id_) if id_ not in party.purchases:
+            yield events.Refused(events.MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {id_}")
+        case ev.OffersApproved(id_, True, sellers) if sellers and not party.purchases[id_].stands(sellers):
+            reason = f"the quote {id_} has no such offer any more; ask for a new one with `ramp quote`"
+            yield events.Refused(events.MarketRefusalCode.QUOTE_OVER, reason)
         case Watch(request_id):
             yield from _followed(request_id, party, files_of, whole)
+        case ListRequests():
+            yield _requests_of(party)
+        case ListAgreements():
+            yield _agreements_of(party, files_of)
+        case ListJobs():
+            yield _jobs_of(party)
         case _ if isinstance(request, UserCommand):
             yield from commanded(request, new_id, domain)
 
@@ -255,25 +263,6 @@ def answer_of(answered: pr.QueryAnswered) -> events.Event:
         return events.Refused(events.MarketRefusalCode.NOT_UNDERSTOOD, found.reason)
     assert not isinstance(found, c.EnrolmentGranted), "only the owner of an agent asks this"
     return found
-
-
-def answer_at_once(request: Request, party: UserParty, files_of: FilesOf) -> events.Event | None:
-    """Return the answer to a request of a user that the party's present state gives; None where there is more to do."""
-    match request:
-        case Watch("") | Submit():
-            return None
-        case Watch(id_) | ev.OffersApproved(id_) | ev.RequestWithdrawn(id_) if id_ not in party.purchases:
-            return events.Refused(events.MarketRefusalCode.UNKNOWN_REQUEST, f"unknown request {id_}")
-        case ev.OffersApproved(id_, True, sellers) if sellers and not party.purchases[id_].stands(sellers):
-            reason = f"the quote {id_} has no such offer any more; ask for a new one with `ramp quote`"
-            return events.Refused(events.MarketRefusalCode.QUOTE_OVER, reason)
-        case ListRequests():
-            return _requests_of(party)
-        case ListAgreements():
-            return _agreements_of(party, files_of)
-        case ListJobs():
-            return _jobs_of(party)
-    return None
 
 
 def told(progress: pr.Progress, files_of: FilesOf) -> events.Event | None:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ramp.runtime.model_json import strict_converter
-
 READY_LIMIT_S: Final = 300.0
 """How long a launch waits for the next agent to be ready, in seconds; generous, for busy computers.
 
@@ -105,12 +103,6 @@ class SwarmStatus:
 
     def agent(self, name: str) -> AgentStatus | None:
         return next((agent for agent in self.agents if agent.name == name), None)
-
-
-def status_object(status: SwarmStatus) -> dict[str, object]:
-    """Convert a status to JSON types."""
-    plain: dict[str, object] = strict_converter().unstructure(status)
-    return plain
 
 
 class Health(StrEnum):

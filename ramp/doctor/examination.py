@@ -90,12 +90,12 @@ class Report:
         return tuple(each for each in self.remarks if each.is_finding)
 
 
-def examine(
-    state: StateFolder,
-    config_path: Path | None = None,
-    *,
-    clock: Callable[[], Instant] = lambda: time.time_ns() // 1000,
-) -> Report:
+def clock() -> Instant:
+    """Return the present."""
+    return time.time_ns() // 1000
+
+
+def examine(state: StateFolder, config_path: Path | None = None) -> Report:
     """Examine a running market, or one that is down by its configuration (default: the last one); change nothing."""
     remarks: list[Remark] = []
 
@@ -126,9 +126,9 @@ def examine(
     looked("version", lambda: versions(config, state))
     if found is not None:
         up = found
-        looked("machines", lambda: _shown(state, up, config, clock), "machines")
+        looked("machines", lambda: _shown(state, up, config), "machines")
     for resource in () if config is None else config.resources:
-        looked("reservations", lambda one=resource: _machine(one, state, found is not None, clock), resource.name)  # type: ignore[misc]
+        looked("reservations", lambda one=resource: _machine(one, state, found is not None), resource.name)  # type: ignore[misc]
     return Report(found is not None, tuple(remarks))
 
 
@@ -140,9 +140,7 @@ def known_config(found: SwarmStatus | None, state: StateFolder) -> SwarmConfig |
     return None if overlay is None else overlay.config(state.changes)
 
 
-def _shown(
-    state: StateFolder, found: SwarmStatus, config: SwarmConfig | None, clock: Callable[[], Instant]
-) -> Iterable[Remark]:
+def _shown(state: StateFolder, found: SwarmStatus, config: SwarmConfig | None) -> Iterable[Remark]:
     """Check what machines show of themselves: the age of a live queue's picture, or every sold slot."""
     if config is None or not config.resources or not found.names("user"):
         return
@@ -187,7 +185,6 @@ def _machine(
     resource: ResourceConfig,
     state: StateFolder,
     is_up: bool,
-    clock: Callable[[], Instant],
 ) -> Iterable[Remark]:
     """Compare a resource's batch system with its book and its agreements; other machines are checked by `_shown`."""
     look = inspection(resource.plugin)
@@ -197,19 +194,17 @@ def _machine(
     yield from remarks
     if read is None:
         return
-    first = _compared(resource, state, read(), clock)
+    first = _compared(resource, state, read())
     if any(each.is_finding for each in first) and is_up:
         time.sleep(SETTLING_S)
-        again = _compared(resource, state, read(), clock)
+        again = _compared(resource, state, read())
         first = [each for each in again if each in first]
     yield from first
     if not first:
         yield Remark("reservations", resource.name, "system, book and agreements agree")
 
 
-def _compared(
-    resource: ResourceConfig, state: StateFolder, compare: Comparing, clock: Callable[[], Instant]
-) -> Sequence[Remark]:
+def _compared(resource: ResourceConfig, state: StateFolder, compare: Comparing) -> Sequence[Remark]:
     book = book_path(state.reservations, resource.name)
     entries = read_book(book) if book.exists() else ()
     return compare(entries, promises_of(Archive(state.journal(resource.name)).open_records()), clock())

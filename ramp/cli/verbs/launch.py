@@ -27,7 +27,7 @@ from ramp.cli.views.output import (
 from ramp.client.access import running
 from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
 from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
-from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text, status_object
+from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
 from ramp.runtime.state_folder import StateFolder
@@ -63,7 +63,7 @@ def up(name: str, detach: bool, state: StateFolder) -> int:
     check_none_is_up(state)
     if detach:
         found = launch_in_background(config, state)
-        if not printed_as_json(status_object(found)):
+        if not printed_as_json(asdict(found)):
             print_line(up_text(found))
             click.echo("`ramp ps` shows the agents, `ramp down` stops them")
         warn_of_ill(found)
@@ -205,7 +205,7 @@ def ps(state: StateFolder) -> int:
         shown: dict[str, object] = {"agents": []}
         if found is not None:
             told = headline(found)
-            shown = {"headline": {"state": told.health.value, "why": told.why}, **status_object(found)}
+            shown = {"headline": {"state": told.health.value, "why": told.why}, **asdict(found)}
         print_json({"running": found is not None, "state_dir": str(state.path), **shown})
         return 0 if found is not None else 1
     found = running(state)

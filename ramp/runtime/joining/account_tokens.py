@@ -41,13 +41,7 @@ Account = str | AccountToken | None
 
 @dataclass(frozen=True, slots=True)
 class AccountInvitation:
-    """An invitation to register at a server, from its owner.
-
-    Attributes:
-        domain: domain of the server.
-        name: local name of the account; empty if the invited person chooses it.
-        token: token for the registration.
-    """
+    """An invitation to register at a server, from its owner; without a name if the invited person chooses it."""
 
     domain: str
     name: str

@@ -1,8 +1,8 @@
 """The market's authority for invited parties: invites, and issues certificates on request, once for each invitation.
 
 Certificates are on disk before they are sent. A repeated request gets the same certificate, so a lost answer does no
-harm; a request with another key is refused, even if its sender has the invitation. `Authority` and `SiteRevocations`
-answer questions of `ramp.protocol.enrolment` at once, as guests of a host.
+harm; a request with another key is refused, even if its sender has the invitation. `Authority` answers questions of
+`ramp.protocol.enrolment` at once, as a guest of a host, at the market and at its sites.
 """
 
 from __future__ import annotations
@@ -186,8 +186,11 @@ class Authority:
 
     # -- questions of the enrolment office -----------------------------------------------------------------------
 
-    def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer | None:
-        """Answer; refuse a request with a problem, and answer a question for a missing list with none."""
+    def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer:
+        """Answer; refuse a request with a problem, and answer a question for a missing list with none.
+
+        A site keeps a list if the market's authority has signed it and it is newer than the current one.
+        """
         match question:
             case JudgeRequest(call_id, request):
                 try:
@@ -202,7 +205,12 @@ class Authority:
                     return RequestJudged(call_id, denied)
             case ReadRevocations():
                 return self._read(now)
-        return None
+            case KeepRevocations(revocations):
+                try:
+                    kept = self._keys.keep_signed_list(revocations)
+                except (DocumentError, ConfigurationError) as error:
+                    return RevocationsKept(0, 0, str(error))
+                return RevocationsKept(kept.number, kept.expires_at)
 
     def _read(self, now: Instant) -> RevocationsRead:
         try:
@@ -220,23 +228,6 @@ class Authority:
             if line.name in revoked
         }
         return RevocationsRead(signed.number, signed.pem, members, reasons)
-
-
-class SiteRevocations:
-    """Stores the market's revocation list beside the keys of a site."""
-
-    def __init__(self, keys: KeyStore) -> None:
-        self._keys = keys
-
-    def ask(self, question: AskAuthority, now: Instant) -> AuthorityAnswer | None:
-        """Keep a list if the market's authority has signed it and it is newer than the current one."""
-        if not isinstance(question, KeepRevocations):
-            return None
-        try:
-            kept = self._keys.keep_signed_list(question.revocations)
-        except (DocumentError, ConfigurationError) as error:
-            return RevocationsKept(0, 0, str(error))
-        return RevocationsKept(kept.number, kept.expires_at)
 
 
 def invite_party(

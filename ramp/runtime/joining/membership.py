@@ -138,14 +138,7 @@ def site_text(invitations: list[Invitation], state: StateFolder) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AccountPlace:
-    """An account and its server.
-
-    Attributes:
-        name: local name.
-        domain: domain of the server.
-        servers: (host, port) of the server's addresses.
-        server_ca: PEM of the authority of its certificate; empty to trust those of the system.
-    """
+    """An account and its server, whose authority is a PEM; empty to trust those of the system."""
 
     name: str
     domain: str

@@ -51,12 +51,8 @@ class CertificateEntry:
     """One certificate of the inventory.
 
     Attributes:
-        name: its party.
-        role: certified role.
         serial: serial number in hexadecimal.
         fingerprint: SHA-256 of the certificate in hexadecimal pairs.
-        valid_from: start of validity.
-        valid_until: end of validity.
         state: `valid`, `expired`, `not yet valid` or `revoked`.
         current: whether the party signs with it now.
     """
@@ -206,10 +202,6 @@ class KeyStore:
             raise ConfigurationError(f"no key of {name}; run `ramp keys issue {name} --role ...` first", path=path)
         return self._read_identity(path)
 
-    def pin(self, name: str) -> Path:
-        """Return the path of a party's current certificate."""
-        return self.folder / "pins" / f"{name}.pem"
-
     def certificate_on_file(self, name: str) -> x509.Certificate | None:
         """Return the certificate to which a notary pins a party, or None.
 
@@ -218,7 +210,8 @@ class KeyStore:
         """
         if IDENTIFIER.fullmatch(name) is None:
             return None
-        pinned = self._pins.get(name) or CachedFile(self.pin(name), lambda path: _load_pem_certificates(path)[0])
+        path = self.folder / "pins" / f"{name}.pem"
+        pinned = self._pins.get(name) or CachedFile(path, lambda path: _load_pem_certificates(path)[0])
         found = pinned.content()
         if found is not None:
             self._pins[name] = pinned
@@ -352,7 +345,7 @@ class KeyStore:
 
     def _pin(self, name: str, certificate: x509.Certificate) -> None:
         if self.certificate_on_file(name) != certificate:
-            path = self.pin(name)
+            path = self.folder / "pins" / f"{name}.pem"
             write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), private=False)
 
     def _issued(self) -> Iterator[x509.Certificate]:

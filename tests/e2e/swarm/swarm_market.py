@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from ramp.client import swarm
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
-from ramp.control.status import status_object
 from ramp.errors import TransportError
 from ramp.model.contents.directory import RESOURCE_SERVICE
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
@@ -153,7 +152,7 @@ class Market:
     def up(self) -> dict[str, Any]:
         """Launch it and wait until everybody is ready."""
         if not self.armed:
-            status = status_object(swarm.start_detached(self.config, self.state))
+            status = asdict(swarm.start_detached(self.config, self.state))
             self._pid = int(status["pid"])
             return status
         for folder in (self._traps, self.state.path / "steps"):
@@ -195,7 +194,7 @@ class Market:
     def status(self) -> dict[str, Any] | None:
         """What `ramp ps` would tell."""
         found = swarm.status(self.state)
-        return None if found is None else status_object(found)
+        return None if found is None else asdict(found)
 
     def agent(self, name: str) -> dict[str, Any]:
         """What is known of one agent."""

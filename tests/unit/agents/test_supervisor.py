@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from ramp.agents.group import Group
-from ramp.agents.group_calls import Act, GroupCall
+from ramp.agents.group_calls import GroupCall
 from ramp.agents.supervisor import Supervisor
 from ramp.control.status import Health, headline
 from ramp.errors import ConfigurationError, TransportError
@@ -81,7 +81,7 @@ async def test_whoever_asks_is_told_at_once(supervisor, monkeypatch):
     while group.process is None:
         await asyncio.sleep(0)
     with pytest.raises(TransportError, match="has ended with status 3"):
-        await supervisor.call(GroupCall(Act.STANDING, "m1"))
+        await supervisor.call(GroupCall("standing", "m1"))
     kept_alive.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await kept_alive

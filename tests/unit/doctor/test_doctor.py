@@ -61,14 +61,17 @@ def test_a_market_that_never_was_is_well_and_it_is_said_that_none_runs(
     assert "No problems found" in shown.out
 
 
-def test_certificates_that_end_soon_are_findings_with_what_to_do(state: StateFolder) -> None:
+def test_certificates_that_end_soon_are_findings_with_what_to_do(
+    state: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = KeyStore(state.keys)
     store.create_ca(NOW, market="a market")
     store.issue("alice@localhost", Role.USER, NOW, lifetime=29 * DAY)
     store.issue("bob@localhost", Role.USER, NOW, lifetime=300 * DAY)
     found = [each for each in examination.certificates(state, NOW) if each.is_finding]
     assert [(each.subject, each.do) for each in found] == [("alice@localhost", "ramp keys renew alice@localhost")]
-    report = examine(state, clock=lambda: NOW + 30 * DAY)
+    monkeypatch.setattr(examination, "clock", lambda: NOW + 30 * DAY)
+    report = examine(state)
     (expired,) = [each for each in report.findings if each.check == "certificates"]
     assert "is expired" in expired.says
 
