@@ -13,8 +13,7 @@ import click
 from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.cli.options import example, json_option
 from ramp.cli.views.output import printed_as_json, waiting, wants_json
-from ramp.client.connecting import connect
-from ramp.client.launching import launch
+from ramp.client.connecting import connect, launch
 from ramp.client.market import Market
 from ramp.client.request import request
 from ramp.client.results import Purchase
