@@ -32,8 +32,7 @@ from ramp.web.draft import (
 from ramp.web.pages import frame
 from ramp.web.pages.account import warning_text
 from ramp.web.pages.dialogs import complaining, mark
-from ramp.web.pages.numbers import credits_named, whole
-from ramp.web.pages.visit import Visit
+from ramp.web.pages.frame import Visit, credits_named, whole
 from ramp.web.sale_history import mean_price
 
 DOCUMENT_MAX: Final = 1 << 20

@@ -1,22 +1,127 @@
-"""The frame of every page: navigation, the user, and signing out."""
+"""What every page has: its visit, the frame with navigation and signing out, its elements, and written numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nicegui import run, ui
+from nicegui import Client, run, ui
 from nicegui.elements.mixins.text_element import TextElement
+from starlette.requests import Request
 
+from ramp.client.access import find_market
+from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.swarm import status
 from ramp.control.status import Health, headline
 from ramp.errors import RampError
+from ramp.model import money
+from ramp.model.instant import MINUTE, to_datetime, with_local_times
 from ramp.model.seal import Role
-from ramp.web.pages.visit import Visit
+from ramp.web.live import UserFeed
+from ramp.web.security.sessions import Session
+from ramp.web.site import Site
+
+BROWSER_LIMIT_S: Final = 20.0
+"""Seconds that a browser may take to connect."""
+
+WIDTH_PX: Final = 1280
+"""Width of a browser that does not report one."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """One open page.
+
+    Attributes:
+        client: the page, as NiceGUI knows it.
+        dark: whether the browser shows dark pages.
+        zone: the browser's time zone; UTC if this computer does not know it.
+        width_px: of the browser's window when the page was opened.
+        webgl: whether the browser draws in three dimensions.
+    """
+
+    site: Site
+    session: Session
+    request: Request
+    client: Client
+    dark: bool = False
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    width_px: int = WIDTH_PX
+    webgl: bool = True
+
+    def market(self) -> AsyncMarket:
+        """Return the market for actions of the signed-in user, signed by that user's agent.
+
+        Raises:
+            NoMarket: if none is running.
+            ConfigurationError: if the user has left the market.
+        """
+        assert self.session.role is Role.USER, "the keeper buys nothing"
+        return AsyncMarket(find_market(self.site.state, self.session.name))
+
+    def looking_market(self) -> AsyncMarket:
+        """Return the market for information that all its members may see; the keeper reads it as any user."""
+        if self.session.role is Role.USER:
+            return self.market()
+        return AsyncMarket(find_market(self.site.state, None))
+
+    def feed(self) -> UserFeed:
+        """Return the events of the signed-in user's requests."""
+        return self.site.feed_of(self.session.name)
+
+    @staticmethod
+    def short_id(identifier: str) -> str:
+        """Return the short form of an id, which the command line also accepts."""
+        return identifier[: identifier.find("-") + 9]
+
+    async def ask_browser(self) -> bool:
+        """Ask the browser for its scheme, time zone and width; returns False if the page is closed."""
+        try:
+            await ui.context.client.connected(BROWSER_LIMIT_S)
+            answer = await ui.run_javascript("return ramp.browser()", timeout=BROWSER_LIMIT_S)
+        except TimeoutError:
+            return False
+        match answer:
+            case [bool(dark), str(zone), int(width), bool(webgl)]:
+                self.dark = dark
+                self.zone = _zone_of(zone)
+                self.width_px = width
+                self.webgl = webgl
+        return True
+
+    def moment(self, moment: datetime) -> str:
+        """Write a time in the browser's zone, which the page names once; tables write theirs in the same way."""
+        local = moment.astimezone(self.zone)
+        year = "" if local.year == datetime.now(self.zone).year else f" {local.year}"
+        return local.strftime(f"%a %d %b{year} %H:%M")
+
+    def sentence(self, text: str, *, up: bool = False) -> str:
+        """Write the times in a text of another party as `moment` does; `up` rounds up to minutes, for limits."""
+        later = MINUTE - 1 if up else 0
+        return with_local_times(text, lambda at: self.moment(to_datetime(at + later)))
+
+    @property
+    def zone_text(self) -> str:
+        """Name the zone of the page's times: `Europe/Berlin, UTC+0100`."""
+        return "UTC" if self.zone.key == "UTC" else f"{self.zone.key}, UTC{datetime.now(self.zone):%z}"
+
+
+Builder = Callable[[Visit], Awaitable[None]]
+"""Function that fills a page."""
+
+
+def _zone_of(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
 
 HEADLINE_S: Final = 2.0
 """Seconds between two checks of the market's state."""
@@ -128,3 +233,27 @@ def waiting(text: str) -> ui.label:
 def problem(visit: Visit, error: Exception) -> None:
     """Show an error on the page."""
     ui.label(visit.sentence(str(error))).props('role="alert"').classes("ramp-bad").style("white-space: pre-line")
+
+
+SPACE: Final = "\u202f"
+"""Narrow no-break space between thousands, as the tables' columns write them."""
+
+
+def whole(number: int) -> str:
+    """Write a whole number: `1 234`."""
+    return money.grouped(number).replace(" ", SPACE)
+
+
+def amount(minor_units: int) -> str:
+    """Write an amount in credits with two decimals: `-1 234.50`."""
+    return money.credits_text(minor_units).replace(" ", SPACE)
+
+
+def credits_named(minor_units: int) -> str:
+    """Write an amount with its unit: `1 234.50 credits`."""
+    return f"{amount(minor_units)} credits"
+
+
+def signed(minor_units: int) -> str:
+    """Write an amount with its sign: `+1 234.50`."""
+    return f"{'+' if minor_units > 0 else ''}{amount(minor_units)}"

@@ -22,12 +22,11 @@ from ramp.text import visible
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, Taken, draw_chart, redraw_rows, row_chart
 from ramp.web.pages.dialogs import complain, complaining, confirmed
-from ramp.web.pages.numbers import amount, credits_named
+from ramp.web.pages.frame import Visit, amount, credits_named
 from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.reservations import LONGEST, standing
 from ramp.web.pages.resizing import SizeCard
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000
 """Last characters of a job's output that are shown."""

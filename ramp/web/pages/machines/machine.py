@@ -27,11 +27,10 @@ from ramp.web.pages.charts import (
     row_chart,
     taken_in,
 )
+from ramp.web.pages.frame import Visit, whole
 from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.machines.torus_map import TorusMap, torus_map
-from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
 """Period that is shown."""
