@@ -69,7 +69,9 @@ def start_detached(
     try:
         found = _wait_up(state, process, on_event)
     except BaseException:  # an impatient Ctrl-C leaves nothing behind
-        _end(process)
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ENDING_LIMIT_S)
         raise
     if found is not None:
         return found
@@ -79,12 +81,6 @@ def start_detached(
         said = log.read().decode(errors="replace").strip()
     check_room(state.path)  # a full disk leaves no room to say so in the log
     raise TransportError(f"the market did not start: {said or 'no answer in time'}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(ENDING_LIMIT_S)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:

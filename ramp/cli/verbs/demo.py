@@ -259,8 +259,9 @@ def demo_slurm() -> int:
             config.write_text(market, encoding="utf-8")
             with launch(config, state_dir=folder / "state"):
                 bought = {}
+                wanted = request(cores=NODES * CORES // 4, wall_time="30min", end="+2h", price=PRICE)
                 for buyer in BUYERS:
-                    bought[buyer] = _buy(connect(folder / "state", user=buyer), NODES * CORES // 4)
+                    bought[buyer] = connect(folder / "state", user=buyer).submit(wanted, rounds=2)
                     tell(_told(buyer, bought[buyer]))
                 tell(cluster.run("sinfo").rstrip())
                 said = ""
@@ -275,11 +276,6 @@ def demo_slurm() -> int:
     printed_as_json({"bought": units, "output": said, "total_s": round(total, 3)})
     tell(f"Everything is stopped after {total:.1f} s")
     return 0 if all_bought and said else 1
-
-
-def _buy(market: Market, cores: int) -> Purchase:
-    wanted = request(cores=cores, wall_time="30min", end="+2h", price=PRICE)
-    return market.submit(wanted, rounds=2)
 
 
 def _told(buyer: str, purchase: Purchase) -> str:

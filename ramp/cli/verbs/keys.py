@@ -91,7 +91,8 @@ def issue(names: tuple[str, ...], role: str, days: int, state: StateFolder) -> N
     """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
-        _check_name(name)
+        if "@" not in name:
+            raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
         store.issue(name, Role(role), now, lifetime=days * DAY)
     _print_entries(store, now, names)
 
@@ -167,11 +168,6 @@ def _store(state: StateFolder) -> tuple[KeyStore, int]:
     from ramp.runtime.keys.store import KeyStore
 
     return KeyStore(state.keys), SystemClock().now()
-
-
-def _check_name(name: str) -> None:
-    if "@" not in name:
-        raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:

@@ -163,7 +163,9 @@ class KeeperPage:
             self._draw_state(levels, found)
         redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now))
         self._sellers.show(sellers)
-        accounts: list[AccountLine] = sorted(found.accounts, key=_money_first)
+        accounts: list[AccountLine] = sorted(
+            found.accounts, key=lambda each: (not (each.balance or each.reserved), each.account)
+        )
         self._listed.show(accounts)
         self._trades.show(reversed(found.trades))
         self._refused.show(site.sale_watch.refusals.most_common())
@@ -280,10 +282,6 @@ def _price(text: str) -> int | None:
 
 
 _OPENING: Final = Asked("Deposit (credits)", partial(credits_of, zero=True), "0")
-
-
-def _money_first(account: AccountLine) -> tuple[bool, str]:
-    return not (account.balance or account.reserved), account.account
 
 
 def _overdraft_text(account: AccountLine) -> str:

@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
-from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Reason, UnitRound
+from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, UnitRound
 from ramp.control.events import RequestStanding
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.money import price_number
@@ -127,12 +127,13 @@ class AuctionPage:
                 empty="No rounds yet.",
             )
         with frame.card("Refusals of the last round"):
+            rounded_up = partial(self._visit.sentence, up=True)
             self._refusals = RowTable(
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
                     Column("Resources", lambda each: len(each.entries), Kind.NUMBER),
-                    Column("Nearest acceptable value", self._passing_text),
+                    Column("Nearest acceptable value", lambda each: each.passing(self._short, rounded_up)),
                 )
             )
         with frame.card("Purchase"):
@@ -159,9 +160,6 @@ class AuctionPage:
             for unit, asked in sorted(each.asked.items())
         )
         self._refusals.show(self._story.reasons())
-
-    def _passing_text(self, reason: Reason) -> str:
-        return reason.passing(self._short, partial(self._visit.sentence, up=True))
 
     def _best_text(self, row: UnitRound) -> str:
         if row.round.record is None:

@@ -185,14 +185,11 @@ class PricesPage:
                 name="Latest sales",
             )
         Refresher(self._draw, self._visit.site.sale_watch.changed, pause=SALES_PAUSE_S, every=60.0)
-        await self._look_at_machines()
-        self._draw()
-
-    async def _look_at_machines(self) -> None:
         found = sellers_of(await self._visit.site.levels())
         self._architecture = {each.name: each.architecture for each in found}
         classes = sorted({each.architecture for each in found} - {""})
         self._choice.set_options([ALL_MACHINES, *classes, *(each.name for each in found)], value=ALL_MACHINES)
+        self._draw()
 
     def _draw(self) -> None:
         now = SystemClock().now()
