@@ -15,8 +15,7 @@ from typing import Final
 import nicegui
 
 from ramp.client import dialogues
-from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser
+from ramp.client.asyncio_market import AsyncMarket, EveryUser
 from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of

@@ -17,8 +17,7 @@ from ramp.model.instant import from_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, mark
-from ramp.web.pages.frame import Visit, credits_named, signed
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, credits_named, signed
 from ramp.web.pages.row_tables import Column, Kind, RowTable
 
 SINCE: Final = "-365d"

@@ -26,9 +26,8 @@ from ramp.web.levels import Levels, Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
-from ramp.web.pages.frame import Visit, amount, credits_named, whole
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named, whole
 from ramp.web.pages.machines.market import price_text
-from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, RowTable
 
 PERIOD: Final = 24 * HOUR

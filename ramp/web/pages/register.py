@@ -13,12 +13,11 @@ from starlette.requests import Request
 from ramp.errors import RampError
 from ramp.model.seal import Role
 from ramp.web.pages import account, ask, frame, requests, reservation, reservations
-from ramp.web.pages.frame import Builder, Visit
+from ramp.web.pages.frame import Builder, PageClosed, Visit
 from ramp.web.pages.keeper import KeeperPage
 from ramp.web.pages.laboratory import overview, results, trace
 from ramp.web.pages.machines import machine
 from ramp.web.pages.machines.market import MarketPage, PricesPage
-from ramp.web.pages.refreshing import PageClosed
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.site import Site
 

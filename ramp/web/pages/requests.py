@@ -20,8 +20,7 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
-from ramp.web.pages.frame import Visit, amount, credits_named
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named
 from ramp.web.pages.row_tables import Column, Kind, RowTable
 
 ASKED_AGAIN_S: Final = 1.0

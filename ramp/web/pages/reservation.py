@@ -22,8 +22,7 @@ from ramp.text import visible
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, Taken, draw_chart, redraw_rows, row_chart
 from ramp.web.pages.dialogs import complain, complaining, confirmed
-from ramp.web.pages.frame import Visit, amount, credits_named
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named
 from ramp.web.pages.reservations import LONGEST, standing
 from ramp.web.pages.resizing import SizeCard
 from ramp.web.pages.row_tables import Column, Kind, RowTable

@@ -14,8 +14,7 @@ from ramp.runtime.clock import SystemClock
 from ramp.web.levels import Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
-from ramp.web.pages.frame import Visit, credits_named, whole
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, credits_named, whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable
 from ramp.web.sale_history import Sale, mean_price
 
