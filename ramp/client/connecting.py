@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.access import Access, find_market, running
+from ramp.client.access import Access, find_market, running, status
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market, ask
 from ramp.client.request import Count
 from ramp.client.submission import Credits
-from ramp.client.swarm import OnEvent, start_detached, status, stop
+from ramp.client.swarm import OnEvent, start_detached, stop
 from ramp.control.events import MarketChanged
 from ramp.control.requests import (
     CERTIFICATE_DAYS,

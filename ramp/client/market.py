@@ -18,10 +18,9 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from anyio.abc import TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from ramp.client.access import Access
+from ramp.client.access import Access, SocketLine
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import Dialogue, converse
-from ramp.client.line import SocketLine
 from ramp.client.submission import MarketUser
 
 P = ParamSpec("P")

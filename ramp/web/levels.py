@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ramp.client import dialogues
-from ramp.client.access import RunningMarket, find_market
+from ramp.client.access import RunningMarket, find_market, status
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.machine_state import MachineState
-from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.contents.accounts import AccountLine

@@ -15,8 +15,8 @@ from typing import Final
 import nicegui
 
 from ramp.client import dialogues
+from ramp.client.access import refused
 from ramp.client.asyncio_market import AsyncMarket, EveryUser
-from ramp.client.line import refused
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of
 from ramp.control.requests import Submit

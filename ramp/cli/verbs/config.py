@@ -100,7 +100,7 @@ def _show(name: str | None, state: StateFolder) -> None:
 
 
 def _present(state: StateFolder) -> Path:
-    from ramp.client.swarm import status
+    from ramp.client.access import status
 
     found = status(state)
     return find_config(DEFAULT_SWARM) if found is None else Path(found.config)

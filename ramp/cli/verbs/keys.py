@@ -9,8 +9,8 @@ import click
 from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_object, printed_as_json, say, wants_json
+from ramp.client.access import status
 from ramp.client.connecting import operate
-from ramp.client.swarm import status
 from ramp.control.requests import CERTIFICATE_DAYS
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso

@@ -24,9 +24,9 @@ from ramp.cli.views.output import (
     waiting,
     wants_json,
 )
-from ramp.client.access import running
+from ramp.client.access import running, status
 from ramp.client.connecting import REGISTRATION_LIMIT_S, launch_detached, wait_registered
-from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
+from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, stop
 from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text, status_object
 from ramp.errors import RampError
 from ramp.model.instant import from_iso

@@ -18,9 +18,8 @@ from nicegui import Client, run, ui
 from nicegui.elements.mixins.text_element import TextElement
 from starlette.requests import Request
 
-from ramp.client.access import find_market
+from ramp.client.access import find_market, status
 from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.swarm import status
 from ramp.control.status import Health, headline
 from ramp.errors import RampError
 from ramp.model import money
