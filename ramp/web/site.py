@@ -9,10 +9,9 @@ from pathlib import Path
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.draft import DRAFTS_MAX, Draft
 from ramp.web.levels import Levels, MarketReader
-from ramp.web.live import SaleWatch, UserFeed
+from ramp.web.live import SaleHistory, SaleWatch, UserFeed
 from ramp.web.metrics import Counted
 from ramp.web.pages.laboratory.runs import Runs
-from ramp.web.sale_history import SaleHistory
 from ramp.web.security.sessions import Sessions
 
 

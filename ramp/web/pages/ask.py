@@ -29,11 +29,11 @@ from ramp.web.draft import (
     UnitDraft,
     greatest_cost,
 )
+from ramp.web.live import mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.account import warning_text
 from ramp.web.pages.dialogs import complaining, mark
 from ramp.web.pages.frame import Visit, credits_named, whole
-from ramp.web.sale_history import mean_price
 
 DOCUMENT_MAX: Final = 1 << 20
 """Maximum size of an uploaded document in bytes; one of 256 units has a tenth."""

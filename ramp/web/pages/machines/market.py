@@ -12,11 +12,11 @@ from nicegui import ui
 from ramp.model.instant import DAY, HOUR, SECOND, Instant, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.levels import Seller, sellers_of
+from ramp.web.live import Sale, mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.frame import Refresher, Visit, credits_named, whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.sale_history import Sale, mean_price
 
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines; sales are shown at once."""
