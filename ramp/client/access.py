@@ -55,7 +55,7 @@ class Line(contextlib.AbstractAsyncContextManager["Line"], Protocol):
         ...
 
 
-class SocketLine:
+class SocketLine(contextlib.AbstractAsyncContextManager["SocketLine"]):
     """A connection to an agent's control socket; `open` makes one."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -86,9 +86,6 @@ class SocketLine:
             await line.close()
             raise
         return line
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

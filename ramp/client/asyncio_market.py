@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from ramp.client import dialogues
 from ramp.client.access import find_market
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 @checked
-class AsyncMarket(AsyncRequests):
+class AsyncMarket(AsyncRequests, contextlib.AbstractAsyncContextManager["AsyncMarket"]):
     """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
 
     Nothing stays open between two calls. Every failure raises a `ramp.RampError`:
@@ -65,9 +65,6 @@ class AsyncMarket(AsyncRequests):
     Args:
         access: where the market is.
     """
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
