@@ -44,10 +44,8 @@ async def build(visit: Visit) -> None:
         found = await visit.market().statement(since=SINCE)
         warned.set_text(warning_text(visit, found.available))
         warned.set_visibility(bool(warned.text))
-        facts.clear()
-        with facts:
-            amounts = (found.balance, found.reserved, found.overdraft, found.available)
-            frame.draw_facts(visit, zip(AMOUNTS, map(credits_named, amounts), strict=True))
+        amounts = (found.balance, found.reserved, found.overdraft, found.available)
+        frame.draw_facts(visit, facts, zip(AMOUNTS, map(credits_named, amounts), strict=True))
         body.clear()
         with body:
             _draw(visit, found)

@@ -206,13 +206,17 @@ def tile(label: str, value: str, note: str) -> None:
 
 
 def draw_facts(
-    visit: Visit, facts: Iterable[tuple[str, str | datetime]], links: Mapping[str, str] = MappingProxyType({})
+    visit: Visit,
+    place: ui.element,
+    facts: Iterable[tuple[str, str | datetime]],
+    links: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw terms with their values into the open `dl`; `links` has the target of a value by its term."""
+    """Draw terms with their values anew into a `dl`; `links` has the target of a value by its term."""
+    place.clear()
     for term, value in facts:
-        with ui.element("dt"):
+        with place, ui.element("dt"):
             ui.label(term)
-        with ui.element("dd"):
+        with place, ui.element("dd"):
             if isinstance(value, datetime):
                 draw_time(visit, value)
             elif term in links:

@@ -111,10 +111,8 @@ class ReservationPage:
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
         )
-        self._facts.clear()
-        with self._facts:
-            given = [(name, value) for name, value in facts if value]
-            frame.draw_facts(self._visit, given, {"Request": f"/requests/{each.request_id}"})
+        given = [(name, value) for name, value in facts if value]
+        frame.draw_facts(self._visit, self._facts, given, {"Request": f"/requests/{each.request_id}"})
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     def _draw_command(self, *words: str) -> None:

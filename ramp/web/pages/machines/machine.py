@@ -148,9 +148,7 @@ class MachinePage:
     def show(self, state: MachineState) -> None:
         self._state = state
         self._complain("")
-        self._facts.clear()
-        with self._facts:
-            frame.draw_facts(self._visit, self._described(state))
+        frame.draw_facts(self._visit, self._facts, self._described(state))
         redraw(self._prices, self._price_chart())
         redraw(self._load, load_chart(state))
         if self._cores is not None:
