@@ -27,9 +27,7 @@ from ramp.client.market import Market
 from ramp.client.request import request, resolved
 from ramp.client.results import Account, Purchase, Resource
 from ramp.client.swarm import stop
-from ramp.model.instant import Instant
 from ramp.model.money import credits_decimal
-from ramp.model.request import RequestForQuotation
 from ramp.protocol.events import AuctionOptions
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded
@@ -48,15 +46,6 @@ PRICE: Final = 70
 
 MACHINES_LIMIT_S: Final = 3.0
 """How long all machines together may take to describe themselves, in seconds."""
-
-
-def demo_request(now: Instant) -> RequestForQuotation:
-    """Request two units together: 64 cores for 1 h in 5 minutes, 256 cores for 2 h in an hour, with slack."""
-    units = (
-        request(price=PRICE, cores=64, wall_time="1h", start="+5min", end="+6h"),
-        request(price=PRICE, cores=256, wall_time="2h", start="+1h", end="+12h"),
-    )
-    return resolved(units, now)
 
 
 @click.command(epilog=example("ramp demo"))
@@ -121,8 +110,12 @@ def _show(market: Market, config: SwarmConfig, state: StateFolder) -> tuple[bool
             f"{market.user} asks for two units, both or none: 64 cores for 1 h and 256 cores for 2 h, "
             f"for at most {PRICE} credits/core-hour; {ROUNDS} rounds"
         )
+    units = (
+        request(price=PRICE, cores=64, wall_time="1h", start="+5min", end="+6h"),
+        request(price=PRICE, cores=256, wall_time="2h", start="+1h", end="+12h"),
+    )
     view = new_view(market.short)
-    ended = follow(market, demo_request(clock.now()), AuctionOptions(rounds=ROUNDS), view)
+    ended = follow(market, resolved(units, clock.now()), AuctionOptions(rounds=ROUNDS), view)
     trust = trust_of(KeyStore(state.keys))
     reports = [verify_file(file, trust, clock.now()) for file in ended.files.values() if file is not None]
     after = ask(market, dialogues.account(), "asking the bank")

@@ -218,17 +218,12 @@ def draw_facts(
             ui.label(term)
         with place, ui.element("dd"):
             if isinstance(value, datetime):
-                draw_time(visit, value)
+                drawn = TextElement(tag="time", text=visit.moment(value)).classes("ramp-number")
+                drawn.props["title"] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
             elif term in links:
                 ui.link(value, links[term])
             else:
                 ui.label(value)
-
-
-def draw_time(visit: Visit, moment: datetime) -> None:
-    """Draw a time in the page's zone; its tooltip has UTC and seconds."""
-    drawn = TextElement(tag="time", text=visit.moment(moment)).classes("ramp-number")
-    drawn.props["title"] = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def waiting(text: str) -> ui.label:

@@ -52,11 +52,6 @@ PAGES: Final = (
 )
 
 
-def links_for(role: Role) -> dict[str, str]:
-    """Return the titles of a role's pages by their paths, without those of a single machine, request and so on."""
-    return {page.path: page.title for page in PAGES if page.role in (None, role) and "{" not in page.path}
-
-
 def register_pages(site: Site) -> None:
     """Register the pages with NiceGUI; call it once per process."""
     for page in PAGES:
@@ -70,7 +65,8 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners[client.id] = session.key
         client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
-        frame.build_frame(visit, links_for(session.role))
+        pages = [each for each in PAGES if each.role in (None, session.role) and "{" not in each.path]
+        frame.build_frame(visit, {each.path: each.title for each in pages})
         with ui.element("div").classes("column full-width").style("gap: 1rem"):  # in NiceGUI's `main`
             if page.role not in (None, session.role):
                 ui.label(f"This page is for the {page.role} only.")
