@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ramp.client.connecting import MarketOperator as MarketOperator
     from ramp.client.connecting import connect as connect
     from ramp.client.connecting import connect_async as connect_async
+    from ramp.client.connecting import launch as launch
+    from ramp.client.connecting import launch_async as launch_async
     from ramp.client.connecting import operate as operate
     from ramp.client.jobs import Job as Job
     from ramp.client.jobs import JobFile as JobFile
-    from ramp.client.launching import launch as launch
-    from ramp.client.launching import launch_async as launch_async
     from ramp.client.machine_state import MachineState as MachineState
     from ramp.client.market import Market as Market
     from ramp.client.request import RequestTemplate as RequestTemplate
@@ -61,9 +61,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ramp.client.asyncio_market": ("AsyncMarket",),
-    "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "operate"),
+    "ramp.client.connecting": ("MarketOperator", "connect", "connect_async", "launch", "launch_async", "operate"),
     "ramp.client.jobs": ("Job", "JobFile"),
-    "ramp.client.launching": ("launch", "launch_async"),
     "ramp.client.machine_state": ("MachineState",),
     "ramp.client.market": ("Market",),
     "ramp.client.request": ("RequestTemplate", "request"),

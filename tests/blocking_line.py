@@ -6,7 +6,7 @@ from pathlib import Path
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from ramp.client.line import Line, SocketLine
+from ramp.client.access import Line, SocketLine
 from ramp.control.events import Event
 from ramp.control.requests import Request
 

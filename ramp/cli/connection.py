@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ramp.cli.views.output import say, waiting
-from ramp.client.access import find_market
+from ramp.client.access import find_market, status
 from ramp.client.dialogues import Dialogue
 from ramp.client.market import Market
-from ramp.client.swarm import status
 from ramp.control.status import headline
 from ramp.runtime.state_folder import StateFolder
 

@@ -29,10 +29,6 @@ T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _state_folder(_: click.Context, __: click.Parameter, path: Path | None) -> StateFolder:
-    return state_folder(path)
-
-
 COMPLETION_LIMIT_S: Final = 1.0
 """How long a shell waits for a market, in seconds."""
 
@@ -119,7 +115,7 @@ state_option: Final[Decorator] = click.option(
     "--state-dir",
     "state",
     type=click.Path(file_okay=False, path_type=Path),
-    callback=_state_folder,
+    callback=lambda _, __, path: state_folder(path),
     help=f"Folder of the market's state (default: ${STATE_VARIABLE}, or ~/.local/state/ramp).",
 )
 json_option: Final[Decorator] = click.option(

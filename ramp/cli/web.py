@@ -11,6 +11,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -191,11 +192,8 @@ def _print_link(user: str | None, *, keeper: bool, state: StateFolder) -> None:
         raise NoMarket("no web server is running with this state folder; start one with `ramp web`")
     role = Role.KEEPER if keeper else Role.USER
     who = running(state).names("keeper")[0] if keeper else find_market(state, user).user
-    sessions = Sessions(state.web_sessions)
-    try:
+    with closing(Sessions(state.web_sessions)) as sessions:
         found = _link(sessions, url, who, role)
-    finally:
-        sessions.close()
     if not printed_as_json({"name": who, "role": role.value, "link": found}):
         click.echo(found)
 

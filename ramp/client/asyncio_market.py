@@ -1,24 +1,32 @@
-"""A market for programs that run on asyncio; `ramp.client.market` offers the same methods to programs that wait."""
+"""A market for programs that run on asyncio; `ramp.client.market` offers the same methods to programs that wait.
+
+`EveryUser` watches all users of a market, through restarts of their agents. The control sockets lie in the market's
+state folder, which only its owner reads; so this is the owner's view.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from ramp.client import dialogues
+from ramp.client.access import find_market
 from ramp.client.jobs import Job, JobFile, job_of, work_of
 from ramp.client.machine_state import MachineState
 from ramp.client.request import Count
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
 from ramp.client.submission import AsyncRequests, Credits
 from ramp.client.times import duration_of, moment_of
-from ramp.control.events import RequestStanding
+from ramp.control.events import Event, RequestStanding, Watching
 from ramp.errors import ConfigurationError, RampError
 from ramp.model.contents.jobs import STDOUT
 from ramp.model.instant import HOUR
@@ -26,6 +34,7 @@ from ramp.model.money import credits_of
 from ramp.model.request import NUMBER_MAX
 from ramp.options import Bounds, checked, read_argument
 from ramp.protocol.events import AgreementResized
+from ramp.runtime.state_folder import StateFolder
 
 MACHINES_LIMIT_S: Final = 25.0
 """How long all machines together may take to report their state, in seconds."""
@@ -41,7 +50,7 @@ T = TypeVar("T")
 
 
 @checked
-class AsyncMarket(AsyncRequests):
+class AsyncMarket(AsyncRequests, contextlib.AbstractAsyncContextManager["AsyncMarket"]):
     """A market as one of its users; `ramp.connect_async` and `ramp.launch_async` make one.
 
     Nothing stays open between two calls. Every failure raises a `ramp.RampError`:
@@ -56,9 +65,6 @@ class AsyncMarket(AsyncRequests):
     Args:
         access: where the market is.
     """
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -269,3 +275,60 @@ class AsyncMarket(AsyncRequests):
             async with asyncio.timeout(limit_s):
                 await asyncio.gather(*map(ask, resources))
         return tuple(found.get(each.address, each) for each in resources)
+
+
+PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0)
+"""Pauses before a User Agent that does not answer is asked again, in seconds; the last from then on."""
+
+
+class EveryUser(ABC):
+    """Watches all users of a market; a subclass takes the events."""
+
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def keep(self, users: Iterable[str]) -> None:
+        """Watch exactly these users from now on; keep the connections of those already watched."""
+        wanted = set(users)
+        for name in wanted - set(self._tasks):
+            self._tasks[name] = asyncio.get_running_loop().create_task(self._follow(name))
+        for name in set(self._tasks) - wanted:
+            self._tasks.pop(name).cancel()
+
+    async def end(self) -> None:
+        """Stop watching; requests continue at the users' agents."""
+        tasks = list(self._tasks.values())
+        self.keep(())
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def market(self, user: str) -> AsyncMarket:
+        """Return the market as a user, by local name; raises `RampError` if the user is not there."""
+        return AsyncMarket(find_market(self._state, user))
+
+    @abstractmethod
+    def take(self, user: str, event: Event) -> None:
+        """Take an event of a user."""
+
+    async def catch_up(self, market: AsyncMarket) -> None:  # noqa: B027 (optional)
+        """Read what happened to a user before a connection; a `RampError` leaves that to the next connection."""
+
+    async def _follow(self, user: str) -> None:
+        failures = 0
+        while True:
+            try:
+                market = self.market(user)
+                async with aclosing(market.watch()) as events:
+                    async for event in events:
+                        failures = 0
+                        if isinstance(event, Watching):
+                            with suppress(RampError):
+                                await self.catch_up(market)
+                        else:
+                            self.take(user, event)
+            except RampError as error:
+                logging.getLogger(__name__).info("watching %s: %s", user, error)
+            except Exception:  # an error here or in the callback must not end the watch
+                logging.getLogger(__name__).exception("watching %s", user)
+            await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+            failures += 1

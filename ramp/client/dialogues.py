@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from ramp.client import results
+from ramp.client.access import Line, refused
 from ramp.client.identifiers import belonging, matching, not_one
 from ramp.client.jobs import FETCHED_BYTES_MAX, LISTED_MAX, JobFile, files_of, one_job, orders_of, save
-from ramp.client.line import Line, refused
 from ramp.client.machine_state import MachineState, parse_snapshot
 from ramp.client.results import Account, Cancelled, Reservation, Resized, Resource
 from ramp.control import events

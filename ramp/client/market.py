@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import functools
 import queue
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from anyio.abc import TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from ramp.client.access import Access
+from ramp.client.access import Access, SocketLine
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.dialogues import Dialogue, converse
-from ramp.client.line import SocketLine
 from ramp.client.submission import MarketUser
 
 P = ParamSpec("P")
@@ -160,7 +160,7 @@ def _iterating(
     return iterating
 
 
-class Market(MarketUser):
+class Market(MarketUser, contextlib.AbstractContextManager["Market"]):
     """A market as one of its users; `ramp.connect` and `ramp.launch` make one, and a `with` block closes it.
 
     Nothing stays open between two calls. Callbacks are called in the thread of the call. For errors see `AsyncMarket`.
@@ -174,9 +174,6 @@ class Market(MarketUser):
         super().__init__(access)
         self._as_async = AsyncMarket(access)
         self._close = close
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.access import Access
+from ramp.client.access import Access, refused
 from ramp.client.dialogues import Dialogue, converse
-from ramp.client.line import refused
 from ramp.client.request import Requestable, document_of, resolved
 from ramp.client.results import Purchase, purchase_of, sellers_of, short_name
 from ramp.client.times import duration_of

@@ -1,4 +1,4 @@
-"""Launches a market in the background, stops it, and asks its supervisor for its status."""
+"""Launches a market in the background, and stops it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,19 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ramp.client.line import check_welcome
-from ramp.control.codec import VERSION, decode_event, encode_request
-from ramp.control.requests import Hello, ShowStatus
+from ramp.client.access import status
 from ramp.control.status import READY_LIMIT_S, STOP_LIMIT_S, UP, SwarmStatus
 from ramp.errors import ConfigurationError, TransportError
-from ramp.runtime.state_folder import StateFolder, socket_address
+from ramp.runtime.state_folder import StateFolder
 from ramp.runtime.state_versions import check_versions
 from ramp.runtime.storage_errors import check_room
 
 WAITING: Final = "waiting"
-
-STATUS_LIMIT_S: Final = 10.0
-"""How long a supervisor may take to answer, in seconds."""
 
 LOOK_S: Final = 0.05
 """Pause between two looks at a launch, in seconds."""
@@ -69,7 +63,9 @@ def start_detached(
     try:
         found = _wait_up(state, process, on_event)
     except BaseException:  # an impatient Ctrl-C leaves nothing behind
-        _end(process)
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(ENDING_LIMIT_S)
         raise
     if found is not None:
         return found
@@ -79,12 +75,6 @@ def start_detached(
         said = log.read().decode(errors="replace").strip()
     check_room(state.path)  # a full disk leaves no room to say so in the log
     raise TransportError(f"the market did not start: {said or 'no answer in time'}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(ENDING_LIMIT_S)
 
 
 def _wait_up(state: StateFolder, process: subprocess.Popen[bytes], on_event: OnEvent | None) -> SwarmStatus | None:
@@ -155,39 +145,3 @@ def stop(state: StateFolder) -> bool:
     finally:
         os.close(process)
     raise TransportError(f"the market (process {found.pid}) does not stop")
-
-
-def status(state: StateFolder) -> SwarmStatus | None:
-    """Ask the supervisor of a state folder for the status of its market; return None without one.
-
-    Raises:
-        ConfigurationError: if the folder of the control sockets is not the user's own alone.
-        MarketRefused: if the supervisor is of another version.
-        TransportError: if it does not answer.
-    """
-    try:
-        if not state.sockets.exists():
-            return None
-    except OSError as error:  # no folder can have such a name
-        raise ConfigurationError(f"the state folder cannot be read: {error.strerror}", path=state.path) from error
-    with socket_address(state.supervisor_socket) as address, socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(STATUS_LIMIT_S)
-        try:
-            line.connect(address)
-        except OSError:
-            return None
-        try:
-            line.sendall(encode_request(Hello(VERSION)) + encode_request(ShowStatus()))
-            with line.makefile("rb") as answer:
-                welcome, found = answer.readline(), answer.readline()
-        except TimeoutError as error:
-            pid = int.from_bytes(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), sys.byteorder)
-            reason = f"the supervisor (process {pid}) does not answer within {STATUS_LIMIT_S:g} s"
-            raise TransportError(reason) from error
-        except OSError:
-            return None
-    if not welcome:  # it has just ended
-        return None
-    check_welcome(welcome)
-    answered = decode_event(found) if found else None
-    return answered if isinstance(answered, SwarmStatus) else None

@@ -15,11 +15,10 @@ from typing import Final
 
 from ramp.batch.book import book_path, read_book
 from ramp.batch.inspecting import Comparing, Promise, Remark, inspection
-from ramp.client.access import find_market
+from ramp.client.access import find_market, status
 from ramp.client.machine_state import MachineState
 from ramp.client.market import Market
 from ramp.client.results import Resource
-from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus, is_well, state_text
 from ramp.errors import START_EMPTY, RampError
 from ramp.model.agreement import Agreement, ContractChange

@@ -1,29 +1,27 @@
-"""The state of a market: its agents, machines, accounts and sellers, read with a short cache."""
+"""The state of a market: its agents, machines, accounts and sellers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ramp.client import dialogues
-from ramp.client.access import RunningMarket, find_market
+from ramp.client.access import RunningMarket, status
 from ramp.client.asyncio_market import AsyncMarket
 from ramp.client.machine_state import MachineState
-from ramp.client.swarm import status
 from ramp.control.status import SwarmStatus, state_text
 from ramp.errors import RampError
 from ramp.model.contents.accounts import AccountLine
+from ramp.model.seal import Role
 from ramp.runtime.state_folder import StateFolder
-
-FRESH_S: Final = 5.0
-"""Lifetime of the cache in seconds."""
 
 ANSWER_LIMIT_S: Final = 4.0
 """Timeout for answers in seconds; late values are left out. Prometheus gives up after 10."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,54 +39,39 @@ class Levels:
     accounts: tuple[AccountLine, ...] | None = None
 
 
-class MarketReader:
-    """Reads the levels of one market."""
+async def read_levels(state: StateFolder) -> Levels:
+    """Return the state of a market; never fails."""
+    found = None
+    with contextlib.suppress(RampError):
+        found = await asyncio.to_thread(status, state)
+    if found is None:
+        return Levels()
+    machines, accounts = await asyncio.gather(
+        _asked(state, found, Role.USER, _machines), _asked(state, found, Role.KEEPER, _accounts)
+    )
+    return Levels(found, machines or {}, accounts)
 
-    def __init__(self, state: StateFolder) -> None:
-        self._state = state
-        self._one_at_a_time = asyncio.Lock()
-        self._read_at: float | None = None
-        self._levels = Levels()
 
-    async def read(self) -> Levels:
-        """Return the state of the market, at most `FRESH_S` old; never fails."""
-        async with self._one_at_a_time:
-            if self._read_at is None or time.monotonic() >= self._read_at + FRESH_S:
-                self._levels = await self._read()
-                self._read_at = time.monotonic()
-            return self._levels
-
-    async def _read(self) -> Levels:
-        try:
-            found = await asyncio.to_thread(status, self._state)
-        except RampError:
-            return Levels()
-        if found is None:
-            return Levels()
-        machines, accounts = await asyncio.gather(self._machines(found), self._accounts(found))
-        return Levels(found, machines, accounts)
-
-    async def _machines(self, found: SwarmStatus) -> dict[str, MachineState]:
-        users = [agent.name for agent in found.agents if agent.role == "user" and agent.is_up]
-        if not users:
-            return {}
+async def _asked(
+    state: StateFolder, found: SwarmStatus, role: Role, ask: Callable[[AsyncMarket], Awaitable[T]]
+) -> T | None:
+    """Ask as the first agent of a role that is up; None without one, or without an answer in time."""
+    name = next((agent.name for agent in found.agents if agent.role == role and agent.is_up), None)
+    if name is not None:
         with contextlib.suppress(RampError, TimeoutError):
             async with asyncio.timeout(ANSWER_LIMIT_S):
-                market = AsyncMarket(await asyncio.to_thread(find_market, self._state, users[0]))
-                asked = await market.machines(await market.resources(), ANSWER_LIMIT_S / 2)
-                return {each.name: each.machine for each in asked if each.machine is not None}
-        return {}
+                return await ask(AsyncMarket(RunningMarket(state, name, found.domain)))
+    return None
 
-    async def _accounts(self, found: SwarmStatus) -> tuple[AccountLine, ...] | None:
-        keepers = [agent.name for agent in found.agents if agent.role == "keeper" and agent.is_up]
-        if not keepers:
-            return None
-        keeper = AsyncMarket(RunningMarket(self._state, keepers[0], found.domain))
-        with contextlib.suppress(RampError, TimeoutError):
-            async with asyncio.timeout(ANSWER_LIMIT_S):
-                # of the trading nothing is wanted, so it begins now
-                return (await keeper.ask(dialogues.overview(keeper.access.now(), None))).accounts
-        return None
+
+async def _machines(market: AsyncMarket) -> dict[str, MachineState]:
+    asked = await market.machines(await market.resources(), ANSWER_LIMIT_S / 2)
+    return {each.name: each.machine for each in asked if each.machine is not None}
+
+
+async def _accounts(keeper: AsyncMarket) -> tuple[AccountLine, ...]:
+    # of the trading nothing is wanted, so it begins now
+    return (await keeper.ask(dialogues.overview(keeper.access.now(), None))).accounts
 
 
 class Seller(NamedTuple):

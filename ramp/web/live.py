@@ -1,36 +1,37 @@
 """Events of users while the server runs, in bounded memory: the requests of each user, and everybody's sales.
 
 A feed survives restarts of the market and of the user's agent: it reads missed events from the agent's record. It keeps
-the latest requests only.
+the latest requests only. A sale is what an agreement was paid, without its buyer; all users see it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Final
 
 import nicegui
 
 from ramp.client import dialogues
-from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser
-from ramp.client.line import refused
+from ramp.client.access import refused
+from ramp.client.asyncio_market import AsyncMarket, EveryUser
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Refused, request_of
 from ramp.control.requests import Submit
 from ramp.errors import RampError, TransportError
 from ramp.model.agreement import ContractChange
-from ramp.model.instant import to_datetime
-from ramp.protocol.outcome import QUOTED, RequestOutcome
+from ramp.model.instant import HOUR, Duration, Instant, to_datetime
+from ramp.model.money import MINOR_UNITS_PER_CREDIT
+from ramp.protocol.outcome import QUOTED, RequestOutcome, RequestStatus
 from ramp.protocol.progress import ChangeAdvanced, ChangeEnded, RequestEnded
 from ramp.protocol.transition_tables import AuctionState
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.journal import Archive
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.sale_history import SaleHistory, sales_of
 
 Changes = nicegui.Event[str]
 """Emitted with the id of a changed request, or an empty string for other changes."""
@@ -146,6 +147,79 @@ class UserFeed(EveryUser):
         for key in over[: max(len(self._stories) - STORIES_MAX, 0)]:
             del self._stories[key]
         return story
+
+
+SALES_MAX: Final = 100_000
+"""Sales in memory; the oldest are forgotten."""
+
+SHOWN_MAX: Final = 5000
+"""Latest sales that a page reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A slot that was sold, at the time of its payment, with the cores charged and the cost in minor units."""
+
+    agreement_id: str
+    at: Instant
+    resource: str
+    cores: int
+    duration: Duration
+    cost: int
+
+    @property
+    def core_hours(self) -> float:
+        """Volume, for charts only."""
+        return self.cores * self.duration / HOUR
+
+    @property
+    def price(self) -> float:
+        """Credits per core-hour charged, for charts only."""
+        return mean_price((self,))
+
+
+def mean_price(sales: Iterable[Sale]) -> float:
+    """Return the mean price of sales weighted by volume, credits per core-hour; for charts and estimates only."""
+    cost = volume = 0
+    for each in sales:
+        cost += each.cost
+        volume += each.cores * each.duration
+    return cost * HOUR / (MINOR_UNITS_PER_CREDIT * volume) if volume else 0.0
+
+
+def sales_of(outcome: RequestOutcome) -> list[Sale]:
+    """Return the sales of a request; none unless it was committed."""
+    if outcome.status is not RequestStatus.COMMITTED:
+        return []
+    at = outcome.started_at + outcome.duration
+    return [
+        Sale(each.agreement_id, at, each.offer.resource, each.offer.cores, each.offer.end - each.offer.start, each.cost)
+        for each in outcome.units
+        if each.agreement_id and each.offer.end > each.offer.start
+    ]
+
+
+class SaleHistory:
+    """The sales; keeps the latest `most`."""
+
+    def __init__(self, most: int = SALES_MAX) -> None:
+        self._most = most
+        self._sales: list[Sale] = []  # by time
+        self._known: set[str] = set()
+
+    def sold(self, sales: Iterable[Sale]) -> bool:
+        """Add sales; returns whether any was new."""
+        new = [each for each in sales if each.agreement_id not in self._known]
+        for each in new:
+            self._known.add(each.agreement_id)
+            insort(self._sales, each, key=lambda sale: (sale.at, sale.agreement_id))
+        self._known.difference_update(each.agreement_id for each in self._sales[: -self._most])
+        del self._sales[: -self._most]
+        return bool(new)
+
+    def since(self, begin: Instant) -> tuple[Sale, ...]:
+        """Return the sales from an instant on, by time; at most the latest `SHOWN_MAX`."""
+        return tuple(self._sales[bisect_left(self._sales, begin, key=lambda sale: sale.at) :][-SHOWN_MAX:])
 
 
 class SaleWatch(EveryUser):

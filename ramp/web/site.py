@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from ramp.runtime.state_folder import StateFolder
 from ramp.web.draft import DRAFTS_MAX, Draft
-from ramp.web.levels import Levels, MarketReader
-from ramp.web.live import SaleWatch, UserFeed
+from ramp.web.levels import Levels, read_levels
+from ramp.web.live import SaleHistory, SaleWatch, UserFeed
 from ramp.web.metrics import Counted
 from ramp.web.pages.laboratory.runs import Runs
-from ramp.web.sale_history import SaleHistory
 from ramp.web.security.sessions import Sessions
+
+FRESH_S: Final = 5.0
+"""How long the state of the market is kept, in seconds."""
 
 
 class Site:
@@ -39,7 +43,8 @@ class Site:
         self._feeds: dict[str, UserFeed] = {}
         self.results = (results or state.web_results).resolve()
         self.runs = Runs(self.results)
-        self._reader = MarketReader(self.state)
+        self._one_at_a_time = asyncio.Lock()
+        self._levels, self._fresh_until = Levels(), 0.0
         self.draft_of = lru_cache(DRAFTS_MAX)(lambda _session: Draft())
 
     async def end(self) -> None:
@@ -47,11 +52,14 @@ class Site:
         await asyncio.gather(self.runs.end(), *(each.end() for each in (self.sale_watch, *self._feeds.values())))
 
     async def levels(self) -> Levels:
-        """Return the state of the market, and follow the sales to its present users."""
-        found = await self._reader.read()
-        if found.status is not None:
-            self.sale_watch.keep(found.status.names("user"))
-        return found
+        """Return the state of the market, at most `FRESH_S` old, and follow the sales to its present users."""
+        async with self._one_at_a_time:
+            if time.monotonic() >= self._fresh_until:
+                self._levels = await read_levels(self.state)
+                self._fresh_until = time.monotonic() + FRESH_S
+        if self._levels.status is not None:
+            self.sale_watch.keep(self._levels.status.names("user"))
+        return self._levels
 
     def feed_of(self, user: str) -> UserFeed:
         """Return the events of a user's requests, which are followed from the first call on."""

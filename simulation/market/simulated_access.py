@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from ramp.client.line import Line
+from ramp.client.access import Line
 from ramp.control import answering
 from ramp.control.events import Done, Event, MarketRefusalCode, Refused, refusal
 from ramp.control.requests import EVERYTHING, Request, wire_name

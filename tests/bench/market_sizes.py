@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from ramp.client import swarm
+from ramp.client import access, swarm
 from ramp.control.requests import Submit
 from ramp.control.status import SwarmStatus
 from ramp.errors import RampError
@@ -157,7 +157,7 @@ def measure(size: Size) -> Bought:
             found.whole = time.monotonic() - began
             found.used = {whose: after - before[whose] for whose, after in _used(shares).items()}
             found.memory = _memory(shares)
-            at_end = swarm.status(state)
+            at_end = access.status(state)
             assert at_end is not None, "the market is gone"
             found.restarts = sum(agent.restarts for agent in at_end.agents)
             findings, paid = of_files([(load_config(config), state)])

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from ramp.client import swarm
+from ramp.client import access, swarm
 from ramp.control.requests import Submit
 from ramp.model.acl import EncodedMessage, Message
 from ramp.model.contents import CallForProposals, ClockQuery, ClockReading, Proposal, Registered, Registration
@@ -244,7 +244,7 @@ def _market(config: Path, folder: Path) -> dict[str, float]:
     state = StateFolder(folder)
     swarm.start_detached(config, state)
     try:
-        status = swarm.status(state)
+        status = access.status(state)
         assert status is not None
         market = psutil.Process(status.pid).children(recursive=True)
         for _ in range(WARM_UP):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ramp.client import swarm
+from ramp.client import access, swarm
 from ramp.control.status import Health, SwarmStatus, headline
 from ramp.errors import RampError
 from ramp.runtime.state_folder import StateFolder
@@ -120,7 +120,7 @@ class ChaosMarket:
     def status(self) -> SwarmStatus | None:
         """What is up, as far as the supervisor answers."""
         with contextlib.suppress(RampError):
-            return swarm.status(self.state)
+            return access.status(self.state)
         return None
 
     def is_well(self) -> bool:

@@ -21,13 +21,12 @@ from ramp.cli.views.output import (
     wants_json,
 )
 from ramp.client import dialogues
-from ramp.client.access import running
+from ramp.client.access import running, status
 from ramp.client.connecting import ask_keeper
 from ramp.client.identifiers import shortened
 from ramp.client.jobs import deliveries
 from ramp.client.market import Market
 from ramp.client.results import Account, short_name
-from ramp.client.swarm import status
 from ramp.model.contents import AccountLine, StatementLine, TradeLine
 from ramp.model.instant import Instant, iso
 from ramp.model.money import credits_decimal, credits_text

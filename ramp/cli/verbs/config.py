@@ -76,9 +76,11 @@ def _checked(name: str) -> dict[str, Any]:
 
 
 def _show(name: str | None, state: StateFolder) -> None:
+    from ramp.client.access import status
     from ramp.runtime.configuration.file import load_config
 
-    loaded = load_config(_present(state) if name is None else find_config(name))
+    running = status(state) if name is None else None
+    loaded = load_config(find_config(name or DEFAULT_SWARM) if running is None else Path(running.config))
     if printed_as_json(_object(loaded)):
         return
     quotas = loaded.quotas
@@ -97,13 +99,6 @@ def _show(name: str | None, state: StateFolder) -> None:
     USERS.print_table(loaded.users)
     RESOURCES.print_table(loaded.resources)
     click.echo("Prices are credits per core-hour")
-
-
-def _present(state: StateFolder) -> Path:
-    from ramp.client.swarm import status
-
-    found = status(state)
-    return find_config(DEFAULT_SWARM) if found is None else Path(found.config)
 
 
 def _addresses(loaded: SwarmConfig) -> list[str]:

@@ -20,9 +20,8 @@ from ramp.cli.options import (
 from ramp.cli.verbs.launch import launching
 from ramp.cli.views.fields import AMOUNT, MOMENT, Field, Fields
 from ramp.cli.views.output import print_object, printed_as_json, say, waiting, wants_json
-from ramp.client.connecting import MarketOperator, operate
-from ramp.client.launching import launch_detached
-from ramp.client.swarm import status
+from ramp.client.access import status
+from ramp.client.connecting import MarketOperator, launch_detached, operate
 from ramp.errors import ConfigurationError
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest
 from ramp.model.instant import Instant, iso

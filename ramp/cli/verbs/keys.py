@@ -9,8 +9,8 @@ import click
 from ramp.cli.options import WholeNumber, example, state_options
 from ramp.cli.views.fields import MOMENT, Field, Fields
 from ramp.cli.views.output import moment_text, print_object, printed_as_json, say, wants_json
+from ramp.client.access import status
 from ramp.client.connecting import operate
-from ramp.client.swarm import status
 from ramp.control.requests import CERTIFICATE_DAYS
 from ramp.errors import ConfigurationError
 from ramp.model.instant import DAY, iso
@@ -91,7 +91,8 @@ def issue(names: tuple[str, ...], role: str, days: int, state: StateFolder) -> N
     """Issue certificates; a valid certificate is kept."""
     store, now = _store(state)
     for name in names:
-        _check_name(name)
+        if "@" not in name:
+            raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
         store.issue(name, Role(role), now, lifetime=days * DAY)
     _print_entries(store, now, names)
 
@@ -167,11 +168,6 @@ def _store(state: StateFolder) -> tuple[KeyStore, int]:
     from ramp.runtime.keys.store import KeyStore
 
     return KeyStore(state.keys), SystemClock().now()
-
-
-def _check_name(name: str) -> None:
-    if "@" not in name:
-        raise ConfigurationError(f"invalid address: got {name!r}, expected an address such as {name}@localhost")
 
 
 def _full_name(store: KeyStore, name: str, now: int) -> str:

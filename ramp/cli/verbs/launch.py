@@ -24,9 +24,9 @@ from ramp.cli.views.output import (
     waiting,
     wants_json,
 )
-from ramp.client.access import running
-from ramp.client.launching import REGISTRATION_LIMIT_S, launch_detached, wait_registered
-from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, status, stop
+from ramp.client.access import running, status
+from ramp.client.connecting import REGISTRATION_LIMIT_S, launch_detached, wait_registered
+from ramp.client.swarm import WAITING, OnEvent, check_none_is_up, stop
 from ramp.control.status import ILL, AgentStatus, SwarmStatus, headline, state_text
 from ramp.errors import RampError
 from ramp.model.instant import from_iso
@@ -97,32 +97,30 @@ def tell_missing(missing: Sequence[str]) -> None:
 def _stay(config: SwarmConfig, state: StateFolder) -> int:
     from ramp.agents import supervise
 
-    def told(event: dict[str, str]) -> None:
-        if event["event"] != "stopped":  # all of them do, at the end
-            detail = f": {event['detail']}" if event["detail"] else ""
-            say(f"{event['agent']}: {event['event']}{detail}")
-
+    is_up = threading.Event()
     with contextlib.ExitStack() as display:
-        listeners: list[OnEvent] = [display.enter_context(launching(config))]
+        launched = display.enter_context(launching(config))
+
+        def on_event(event: dict[str, str]) -> None:
+            if not is_up.is_set():
+                launched(event)
+            elif event["event"] != "stopped":  # all of them do, at the end
+                detail = f": {event['detail']}" if event["detail"] else ""
+                say(f"{event['agent']}: {event['event']}{detail}")
 
         def announce() -> None:
             with contextlib.suppress(RampError, OSError):  # stopped meanwhile: then there is nothing to announce
                 tell_missing(wait_registered(config, state))
                 found = status(state)
-                listeners[:] = [told]
+                is_up.set()
                 display.close()
                 if found is not None:
                     print_line(up_text(found))
                     click.echo("Ctrl-C stops it")
                     warn_of_ill(found)
 
-        def ready() -> None:
-            threading.Thread(target=announce, daemon=True).start()  # the supervisor's loop must not wait for it
-
-        def on_event(event: dict[str, str]) -> None:
-            listeners[0](event)
-
-        exit_code = supervise.run(config, state, ready=ready, on_event=on_event)
+        announcing = threading.Thread(target=announce, daemon=True)  # the supervisor's loop must not wait for it
+        exit_code = supervise.run(config, state, ready=announcing.start, on_event=on_event)
     say("stopped")
     return exit_code
 

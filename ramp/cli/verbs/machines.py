@@ -60,7 +60,9 @@ def qstat(machine: str, horizon: Duration, show_all: bool, user: str | None, sta
     )
     shares = [part.load for part in shown.projected_load]
     if shares:
-        print_line(f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {_mean(shares):.1%})")
+        print_line(
+            f"projected load over {duration_text(horizon)}: {bar_text(shares)} (mean {sum(shares) / len(shares):.1%})"
+        )
     if why := shown.snapshot.get("not_selling"):
         print_line(f"It sells nothing at present: {why}")
     _print_part("Running", JOBS, shown.running, shown.running_total, limit, "end projected")
@@ -91,7 +93,8 @@ def resources(brief: bool, with_load: bool, sites: tuple[str, ...], user: str | 
     market = open_market(state, user)
     found = ask(market, dialogues.resources(market.access.domain, draining_too=True), "asking the directory")
     several = len({each.site for each in found}) > 1
-    found = _of_sites(found, sites)
+    named = {site.lower() for site in sites}
+    found = tuple(each for each in found if not named or each.site in named)
     if not brief:
         with waiting(f"asking {count_text(len(found), 'machine')}"):
             found = market.machines(found)
@@ -109,11 +112,6 @@ def resources(brief: bool, with_load: bool, sites: tuple[str, ...], user: str | 
         print_rows(("Resource", "Address", ""), rows)  # an address says the site
     else:
         _fields(with_load, several).print_table(found)
-
-
-def _of_sites(found: Sequence[Resource], sites: Sequence[str]) -> tuple[Resource, ...]:
-    named = {site.lower() for site in sites}
-    return tuple(each for each in found if not named or each.site in named)
 
 
 def asked(find: Callable[[MachineState], object]) -> Callable[[Resource], object]:
@@ -202,10 +200,6 @@ def source_text(state: MachineState) -> str:
         "live": "its queue is the machine's own",
     }
     return words.get(state.source, state.source)
-
-
-def _mean(shares: list[float]) -> float:
-    return sum(shares) / len(shares)
 
 
 JOBS: Final[Fields[MachineJob]] = Fields(

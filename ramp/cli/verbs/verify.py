@@ -52,7 +52,9 @@ def verify(files: tuple[Path, ...], ca_file: Path | None, state: StateFolder) ->
     from ramp.runtime.keys.store import KeyStore, load_ca_certificates, trust_of
 
     for file in files:
-        if _is_request(file):
+        with file.open("rb") as stream:
+            is_request = b"<RequestForQuotation" in stream.read(2000)
+        if is_request:
             raise DocumentError(
                 "is a request for quotation, which has no signature; check it with `ramp rfq validate`",
                 source=str(file),
@@ -113,11 +115,6 @@ def _print_chain(chain: Chain) -> None:
     )
     for amendment in chain.amendments:
         print_line(f"  {amendment_text(amendment)}")
-
-
-def _is_request(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return b"<RequestForQuotation" in stream.read(2000)
 
 
 def _print_what(report: FileReport) -> None:

@@ -121,9 +121,11 @@ class LiveView(AuctionView):
             self._story.take(event, 0)
         self._note = _note(event, self._note)
         if self._live is None:
-            self._resume()
-        if self._live is not None:
-            self._live.update(self._picture())
+            from rich.live import Live
+
+            self._live = Live(console=self._console, refresh_per_second=REFRESHES_PER_SECOND)
+            self._live.start()
+        self._live.update(self._picture())
 
     def pause(self) -> None:
         if self._live is not None:
@@ -132,12 +134,6 @@ class LiveView(AuctionView):
             self._live.stop()
             self._live = None
             self._story = AuctionStory("")
-
-    def _resume(self) -> None:
-        from rich.live import Live
-
-        self._live = Live(console=self._console, refresh_per_second=REFRESHES_PER_SECOND)
-        self._live.start()
 
     def _picture(self) -> RenderableType:
         from rich.console import Group

@@ -249,11 +249,6 @@ def _charged_text(unit: BoughtUnit) -> str:
     return f"{unit.offer.cores} ({unit.cores_asked} asked)" if unit.charges_more else str(unit.offer.cores)
 
 
-def _upwards(at: Instant) -> str:
-    """Write a time in whole seconds, rounded up, so that one that would pass still does."""
-    return local_iso(at + SECOND - 1)
-
-
 def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     """Explain a failed auction: the last refusals by reason, with the nearest acceptable values."""
     if not outcome.rounds:
@@ -261,7 +256,8 @@ def _print_explanation(outcome: RequestOutcome, short: ShortName) -> None:
     last = next((record for record in outcome.rounds[::-1] if not record.best_offer), outcome.rounds[-1])
     rows = []
     for reason in reasons_of(last):
-        text = reason.passing(short, lambda value: with_local_times(value, _upwards))
+        # times are rounded up to whole seconds, so that one that would pass still does
+        text = reason.passing(short, lambda value: with_local_times(value, lambda at: local_iso(at + SECOND - 1)))
         entries = reason.entries
         rows.append((str(reason.unit), reason.code, str(len(entries)), text or _details(entries, short)))
     if rows:
@@ -340,7 +336,7 @@ def print_agreement(entry: AgreementStanding, short: ShortName, now: Instant) ->
             ("End", f"{moment_text(entry.end)} (after {duration_text(entry.end - offer.start)})"),
             ("Cores", f"{entry.cores} (asked for: {_asked(agreement.request)})"),
             ("Placement" if entry.cores == offer.cores else f"Placement of {offer.cores} cores", offer.placement),
-            ("Moved to", _moved(entry)),
+            ("Moved to", entry.moved and f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"),
             ("Probable start", probable_start_text(offer)),
             ("Price", price_text(offer.cpu_hour_cost)),
             ("Cost", cost_text(entry.charged, entry.returned, always=bool(entry.amendments))),
@@ -384,11 +380,6 @@ def amendment_text(amendment: ContractChange) -> str:
         f"{amendment.number}: {amendment.cores} cores until {moment_text(amendment.until)} from "
         f"{moment_text(amendment.effective_at)} on, {amount_moved(amendment)}"
     )
-
-
-def _moved(entry: AgreementStanding) -> str:
-    """Describe the new place of a moved slot, or return ""."""
-    return "" if entry.moved is None else f"{entry.moved.placement} (at {moment_text(entry.moved.moved_at)})"
 
 
 def _asked(request: RequestUnit) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ramp.cli.views.output import bar_text, moment_text
-from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Board, Line, machine_figures
+from ramp.cli.watching.stream import AGENTS, AUCTIONS, KINDS, LOG, MACHINES, Board, machine_figures
 from ramp.control.auction_story import AuctionStory
 from ramp.control.status import AgentStatus, Health, headline, state_text
 from ramp.model.instant import Instant, with_local_times
@@ -129,7 +129,7 @@ class Screen:
         right = ("Unit", "Asked", "Offers", "Best")
         return Part("Auctions (prices: credits/core-hour)", columns, rows, "Stage", right, "no auction yet")
 
-    def _agent_rows(self) -> list[Sequence[str | Text]]:
+    def _agents(self) -> Part:
         agents = self._board.status.agents if self._board.status is not None else ()
         told: list[Sequence[str | Text]] = []
         well: dict[str, list[AgentStatus]] = {}
@@ -144,10 +144,7 @@ class Screen:
             text = ", ".join(f"{number} {state}" for state, number in states.most_common())
             style = GOOD if all(agent.is_up for agent in each) else BAD
             sums.append((f"all {len(each)}", role, Text(text, style=style), str(sum(a.restarts for a in each))))
-        return [*sums, *told]
-
-    def _agents(self) -> Part:
-        return Part("Agents", ("Agent", "Role", "State", "Restarts"), self._agent_rows(), "State", ("Restarts",))
+        return Part("Agents", ("Agent", "Role", "State", "Restarts"), [*sums, *told], "State", ("Restarts",))
 
     def _machines(self) -> Part:
         columns = ("Machine", "Cores", "Taken", "Jobs", "Waiting", "Held", "Sold", "Start price", "Next hour")
@@ -162,12 +159,9 @@ class Screen:
         return Part(title, columns, rows, "Machine", columns[1:8], "no answer yet")
 
     def _log(self) -> Part:
-        rows = [_log_row(line) for line in reversed(self._board.log)]
+        lines = reversed(self._board.log)
+        rows = [(moment_text(each.at)[11:19], each.who, each.event, with_local_times(each.text)) for each in lines]
         return Part("Log", ("When", "Who", "Event", "What"), rows, "What", empty="nothing yet")
-
-
-def _log_row(line: Line) -> Sequence[str]:
-    return moment_text(line.at)[11:19], line.who, line.event, with_local_times(line.text)
 
 
 def _auction_rows(user: str, request_id: str, story: AuctionStory) -> list[Sequence[str | Text]]:

@@ -16,11 +16,9 @@ import click
 
 from ramp.cli.options import RealNumber, example, state_options
 from ramp.cli.views.output import amount_text, console, count_text, duration_text, moment_text, price_text, wants_json
-from ramp.client.access import find_market, running
-from ramp.client.asyncio_market import AsyncMarket
-from ramp.client.every_user import EveryUser
+from ramp.client.access import find_market, running, status
+from ramp.client.asyncio_market import AsyncMarket, EveryUser
 from ramp.client.machine_state import MachineState
-from ramp.client.swarm import status
 from ramp.control.auction_story import AuctionStory
 from ramp.control.events import Event, Submitted, request_of
 from ramp.control.status import AgentStatus, SwarmStatus, state_text

@@ -17,10 +17,8 @@ from ramp.model.instant import from_datetime
 from ramp.model.money import credits_of, exact_credits
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, mark
-from ramp.web.pages.numbers import credits_named, signed
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, credits_named, signed
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 SINCE: Final = "-365d"
 """Period of the statement; `ramp balance --statement` has all."""
@@ -46,10 +44,8 @@ async def build(visit: Visit) -> None:
         found = await visit.market().statement(since=SINCE)
         warned.set_text(warning_text(visit, found.available))
         warned.set_visibility(bool(warned.text))
-        facts.clear()
-        with facts:
-            amounts = (found.balance, found.reserved, found.overdraft, found.available)
-            frame.draw_facts(visit, zip(AMOUNTS, map(credits_named, amounts), strict=True))
+        amounts = (found.balance, found.reserved, found.overdraft, found.available)
+        frame.draw_facts(visit, facts, zip(AMOUNTS, map(credits_named, amounts), strict=True))
         body.clear()
         with body:
             _draw(visit, found)

@@ -29,12 +29,11 @@ from ramp.web.draft import (
     UnitDraft,
     greatest_cost,
 )
+from ramp.web.live import mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.account import warning_text
 from ramp.web.pages.dialogs import complaining, mark
-from ramp.web.pages.numbers import credits_named, whole
-from ramp.web.pages.visit import Visit
-from ramp.web.sale_history import mean_price
+from ramp.web.pages.frame import Visit, credits_named, whole
 
 DOCUMENT_MAX: Final = 1 << 20
 """Maximum size of an uploaded document in bytes; one of 256 units has a tenth."""
@@ -43,6 +42,9 @@ ROUNDS_MAX: Final = 50
 
 SELLER: Final = re.compile(r"[a-z0-9._-]{1,64}(@[a-z0-9.-]{1,64})?")
 """Name of a seller in an address of this page."""
+
+LOOKS: Final = ("ramp-bad", "", "text-weight-medium", "ramp-quiet", "ramp-wait")
+"""Styles of what the summary says: faults, the units, their cost, an estimate, and warnings."""
 
 NO_LIMIT: Final = "Best offers may cost more than the prices of the units: enter a maximum total cost."
 
@@ -54,7 +56,6 @@ class AskPage:
         self._visit = visit
         self._draft = visit.site.draft_of(visit.session.key)
         self._clock = SystemClock()
-        self._told: object = None
         self._fields: dict[str, ui.select | ui.input] = {}
 
     async def build(self) -> None:
@@ -88,7 +89,8 @@ class AskPage:
 
     def _build_summary(self) -> None:
         frame.subheading("The request")
-        self._said = ui.element("div").classes("column").style("gap: .3rem").props('aria-live="polite"')
+        with ui.element("div").classes("column").style("gap: .3rem").props('aria-live="polite"'):
+            self._said = [ui.label().classes(look).style("white-space: pre-line") for look in LOOKS]
         self._limit_field = ui.input(
             "Maximum total cost (credits)",
             value=self._draft.max_cost,
@@ -211,15 +213,16 @@ class AskPage:
 
     def _complain(self, text: str) -> None:
         self._mark(text)
-        if self._told == text:
-            return
-        self._told = text
-        self._said.clear()
-        with self._said:
-            ui.label(text).classes("ramp-bad").style("white-space: pre-line")
+        self._say(text)
+
+    def _say(self, faults: str, units: str = "", cost: str = "", estimate: str = "", warnings: str = "") -> None:
+        """Show texts, in the order of `LOOKS`; a screen reader reads those aloud that change."""
+        for label, text in zip(self._said, (faults, units, cost, estimate, warnings), strict=True):
+            label.set_text(text)
+            label.set_visibility(bool(text))
 
     def _check(self) -> None:
-        """Show the request or its faults, once: a screen reader reads each change aloud."""
+        """Show the request or its faults."""
         document = self._document()
         approval = self._draft.approval
         most = None if document is None else greatest_cost(document, approval, self._clock.now())
@@ -232,23 +235,10 @@ class AskPage:
         if approval is Approval.ASK and document.max_cost is None:
             cost += " You may also approve a dearer offer."
         units = [self._unit_text(unit) for unit in document.units]
-        estimate = self._estimate(document)
-        told = (units, cost, estimate, document.warnings)
-        if told == self._told:
-            return
-        self._told = told
-        self._said.clear()
-        with self._said:
-            for text in units:
-                ui.label(text)
-            if len(units) > 1:
-                both = "Both" if len(units) == 2 else f"All {len(units)}"
-                ui.label(f"{both} are bought together or not at all.")
-            ui.label(cost).classes("text-weight-medium")
-            if estimate:
-                ui.label(estimate).classes("ramp-quiet")
-            for warning in document.warnings:
-                ui.label(warning).classes("ramp-wait")
+        if len(units) > 1:
+            both = "Both" if len(units) == 2 else f"All {len(units)}"
+            units.append(f"{both} are bought together or not at all.")
+        self._say("", "\n".join(units), cost, self._estimate(document), "\n".join(document.warnings))
 
     def _estimate(self, document: RequestForQuotation) -> str:
         """Say what was paid for the same in the last 24 hours; empty without sales."""

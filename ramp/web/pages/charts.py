@@ -17,7 +17,7 @@ from nicegui.events import EChartPointClickEventArguments as Picked
 from ramp.client.machine_state import MachineState
 from ramp.control.auction_story import AuctionStory
 from ramp.model.instant import HOUR, Instant
-from ramp.web.sale_history import Sale, mean_price
+from ramp.web.live import Sale, mean_price
 
 Options = dict[str, Any]
 """A chart's options. Points are tuples: NiceGUI wraps every list and dict to observe changes, which is slow for

@@ -12,7 +12,7 @@ from nicegui.elements.mixins.validation_element import ValidationElement
 
 from ramp.errors import RampError
 from ramp.web.pages import frame
-from ramp.web.pages.visit import Visit
+from ramp.web.pages.frame import Visit
 
 
 @dataclass(frozen=True, slots=True)

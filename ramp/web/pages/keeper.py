@@ -26,11 +26,9 @@ from ramp.web.levels import Levels, Seller, sellers_of
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
 from ramp.web.pages.dialogs import Asked, answers, complaining, confirmed, whole_number
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named, whole
 from ramp.web.pages.machines.market import price_text
-from ramp.web.pages.numbers import amount, credits_named, whole
-from ramp.web.pages.refreshing import Refresher
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 PERIOD: Final = 24 * HOUR
 """Period of the trading that is shown; `ramp bank overview` has all."""
@@ -164,7 +162,9 @@ class KeeperPage:
             self._draw_state(levels, found)
         redraw(self._chart, price_chart(site.sales.since(now - PERIOD), now - PERIOD, now))
         self._sellers.show(sellers)
-        accounts: list[AccountLine] = sorted(found.accounts, key=_money_first)
+        accounts: list[AccountLine] = sorted(
+            found.accounts, key=lambda each: (not (each.balance or each.reserved), each.account)
+        )
         self._listed.show(accounts)
         self._trades.show(reversed(found.trades))
         self._refused.show(site.sale_watch.refusals.most_common())
@@ -281,10 +281,6 @@ def _price(text: str) -> int | None:
 
 
 _OPENING: Final = Asked("Deposit (credits)", partial(credits_of, zero=True), "0")
-
-
-def _money_first(account: AccountLine) -> tuple[bool, str]:
-    return not (account.balance or account.reserved), account.account
 
 
 def _overdraft_text(account: AccountLine) -> str:

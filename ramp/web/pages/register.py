@@ -13,12 +13,11 @@ from starlette.requests import Request
 from ramp.errors import RampError
 from ramp.model.seal import Role
 from ramp.web.pages import account, ask, frame, requests, reservation, reservations
+from ramp.web.pages.frame import Builder, PageClosed, Visit
 from ramp.web.pages.keeper import KeeperPage
 from ramp.web.pages.laboratory import overview, results, trace
 from ramp.web.pages.machines import machine
 from ramp.web.pages.machines.market import MarketPage, PricesPage
-from ramp.web.pages.refreshing import PageClosed
-from ramp.web.pages.visit import Builder, Visit
 from ramp.web.security.gate import SESSION_KEY
 from ramp.web.site import Site
 
@@ -53,11 +52,6 @@ PAGES: Final = (
 )
 
 
-def links_for(role: Role) -> dict[str, str]:
-    """Return the titles of a role's pages by their paths, without those of a single machine, request and so on."""
-    return {page.path: page.title for page in PAGES if page.role in (None, role) and "{" not in page.path}
-
-
 def register_pages(site: Site) -> None:
     """Register the pages with NiceGUI; call it once per process."""
     for page in PAGES:
@@ -71,7 +65,8 @@ def _shown(site: Site, page: Page) -> Callable[[Request], Awaitable[None]]:
         site.owners[client.id] = session.key
         client.on_delete(lambda: site.owners.pop(client.id, None))
         visit = Visit(site, session, request, client)
-        frame.build_frame(visit, links_for(session.role))
+        pages = [each for each in PAGES if each.role in (None, session.role) and "{" not in each.path]
+        frame.build_frame(visit, {each.path: each.title for each in pages})
         with ui.element("div").classes("column full-width").style("gap: 1rem"):  # in NiceGUI's `main`
             if page.role not in (None, session.role):
                 ui.label(f"This page is for the {page.role} only.")

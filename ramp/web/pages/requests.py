@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from ramp.client import dialogues
-from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, Reason, UnitRound
+from ramp.control.auction_story import MOMENTS_MAX, STAGES, AuctionStory, UnitRound
 from ramp.control.events import RequestStanding
 from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.model.money import price_number
@@ -20,10 +20,8 @@ from ramp.protocol.progress import UnitAdvanced
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.dialogs import complaining, confirmed
-from ramp.web.pages.numbers import amount, credits_named
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 ASKED_AGAIN_S: Final = 1.0
 """Minimum seconds between two queries to the agent."""
@@ -128,12 +126,13 @@ class AuctionPage:
                 empty="No rounds yet.",
             )
         with frame.card("Refusals of the last round"):
+            rounded_up = partial(self._visit.sentence, up=True)
             self._refusals = RowTable(
                 (
                     Column("Unit", lambda each: each.unit, Kind.NUMBER),
                     Column("Reason", lambda each: each.code.replace("_", " ")),
                     Column("Resources", lambda each: len(each.entries), Kind.NUMBER),
-                    Column("Nearest acceptable value", self._passing_text),
+                    Column("Nearest acceptable value", lambda each: each.passing(self._short, rounded_up)),
                 )
             )
         with frame.card("Purchase"):
@@ -160,9 +159,6 @@ class AuctionPage:
             for unit, asked in sorted(each.asked.items())
         )
         self._refusals.show(self._story.reasons())
-
-    def _passing_text(self, reason: Reason) -> str:
-        return reason.passing(self._short, partial(self._visit.sentence, up=True))
 
     def _best_text(self, row: UnitRound) -> str:
         if row.round.record is None:

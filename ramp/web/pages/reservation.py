@@ -22,12 +22,10 @@ from ramp.text import visible
 from ramp.web.pages import frame
 from ramp.web.pages.charts import Options, Taken, draw_chart, redraw_rows, row_chart
 from ramp.web.pages.dialogs import complain, complaining, confirmed
-from ramp.web.pages.numbers import amount, credits_named
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, amount, credits_named
 from ramp.web.pages.reservations import LONGEST, standing
 from ramp.web.pages.resizing import SizeCard
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 OUTPUT_SHOWN: Final = 20_000
 """Last characters of a job's output that are shown."""
@@ -113,10 +111,8 @@ class ReservationPage:
             ("Request", each.request_id),
             ("Agreement", each.agreement_id),
         )
-        self._facts.clear()
-        with self._facts:
-            given = [(name, value) for name, value in facts if value]
-            frame.draw_facts(self._visit, given, {"Request": f"/requests/{each.request_id}"})
+        given = [(name, value) for name, value in facts if value]
+        frame.draw_facts(self._visit, self._facts, given, {"Request": f"/requests/{each.request_id}"})
         self._cancel.set_visibility(each.state == "active" and now < each.start)
 
     def _draw_command(self, *words: str) -> None:

@@ -13,9 +13,8 @@ from ramp.model.instant import to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import charts, frame
 from ramp.web.pages.charts import Options, Taken, redraw_rows, row_chart
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 LONGEST: Final = timedelta(days=7)
 """How far the chart reaches before and after the present at most."""

@@ -16,10 +16,8 @@ from ramp.model.instant import SECOND, Instant, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.pages import frame
 from ramp.web.pages.dialogs import Asked, answers, complain, complaining, confirmed, whole_number
-from ramp.web.pages.numbers import credits_named, signed
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, credits_named, signed
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 COUNTED_S: Final = 1.0
 """Seconds between two updates of the time until a change takes effect."""

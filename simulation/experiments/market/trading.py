@@ -16,8 +16,8 @@ from typing import Final
 import psutil
 
 from ramp.client import dialogues
+from ramp.client.access import SocketLine, refused
 from ramp.client.dialogues import Dialogue
-from ramp.client.line import SocketLine, refused
 from ramp.client.market import ask
 from ramp.control.codec import decode_event, encode_event
 from ramp.control.events import Refused

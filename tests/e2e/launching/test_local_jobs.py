@@ -21,7 +21,7 @@ import pytest
 
 import ramp
 from ramp.cli.main import main
-from ramp.client.swarm import status
+from ramp.client.access import status
 from ramp.launching import worker
 from ramp.launching.acting import becoming, system_python, worker_inside
 from ramp.runtime.state_folder import StateFolder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
-from ramp.cli.demo_slurm import MARKET
+from ramp.cli.verbs.demo import MARKET
 from ramp.model.instant import SECOND, Instant
 from ramp.plugins.interface import PluginSettings
 from tests.waiting import until as wait_for

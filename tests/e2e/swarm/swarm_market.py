@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ramp.client import swarm
+from ramp.client import access, swarm
 from ramp.control.codec import decode_request, encode_event
 from ramp.control.events import Event
 from ramp.control.requests import Submit
@@ -193,7 +193,7 @@ class Market:
 
     def status(self) -> dict[str, Any] | None:
         """What `ramp ps` would tell."""
-        found = swarm.status(self.state)
+        found = access.status(self.state)
         return None if found is None else asdict(found)
 
     def agent(self, name: str) -> dict[str, Any]:

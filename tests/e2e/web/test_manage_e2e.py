@@ -6,7 +6,7 @@ import pytest
 
 import ramp
 from ramp.cli.main import main
-from ramp.web.pages.numbers import amount
+from ramp.web.pages.frame import amount
 from tests.e2e.web.conftest import LIMIT_S
 
 pytestmark = pytest.mark.e2e

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ramp.client.line import check_welcome
+from ramp.client.access import check_welcome
 from ramp.control.codec import VERSION, encode_event
 from ramp.control.events import Event, Submitted, Welcome
 from ramp.errors import MarketRefused

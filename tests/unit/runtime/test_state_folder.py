@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from ramp.agents.control import KeeperControl
-from ramp.client.line import SocketLine
-from ramp.client.swarm import status
+from ramp.client.access import SocketLine, status
 from ramp.errors import ConfigurationError
 from ramp.runtime.state_folder import StateFolder
 

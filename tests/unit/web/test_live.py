@@ -20,8 +20,7 @@ from ramp.protocol.progress import ApprovalAsked, ChangeAdvanced, ChangeEnded, R
 from ramp.protocol.records import RequestConcluded
 from ramp.runtime.journal import SqliteJournal
 from ramp.runtime.state_folder import StateFolder
-from ramp.web.live import STORIES_MAX, SaleWatch, UserFeed
-from ramp.web.sale_history import SaleHistory
+from ramp.web.live import STORIES_MAX, SaleHistory, SaleWatch, UserFeed
 from tests.unit.control.test_auction_story import NOW, offer
 from tests.unit.web.test_sale_history import bought
 from tests.waiting import LIMIT_S, soon

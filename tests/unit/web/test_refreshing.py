@@ -10,8 +10,8 @@ from nicegui import Client, core, ui
 
 from ramp.errors import TransportError
 from ramp.web.live import Changes
-from ramp.web.pages import refreshing
-from ramp.web.pages.refreshing import BEHIND_S, PageClosed, Refresher, is_behind
+from ramp.web.pages import frame
+from ramp.web.pages.frame import BEHIND_S, PageClosed, Refresher, is_behind
 from tests.waiting import soon
 
 
@@ -34,7 +34,7 @@ class FakeClient:
 @pytest.fixture
 def client(monkeypatch):
     found = FakeClient()
-    monkeypatch.setattr(refreshing, "ui", SimpleNamespace(context=SimpleNamespace(client=found)))
+    monkeypatch.setattr(frame, "ui", SimpleNamespace(context=SimpleNamespace(client=found)))
     return found
 
 

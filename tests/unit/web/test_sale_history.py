@@ -3,9 +3,9 @@
 from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer
 from ramp.protocol.outcome import BoughtUnit, RequestOutcome, RequestStatus
+from ramp.web.live import Sale, SaleHistory, mean_price, sales_of
 from ramp.web.pages.charts import INTERVALS, price_chart
 from ramp.web.pages.machines.market import curve_of
-from ramp.web.sale_history import Sale, SaleHistory, mean_price, sales_of
 from tests.unit.control.test_auction_story import NOW
 
 

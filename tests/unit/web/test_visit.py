@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-from ramp.web.pages.visit import Visit
+from ramp.web.pages.frame import Visit
 
 
 def test_times_in_sentences_are_local_and_limits_are_rounded_up():

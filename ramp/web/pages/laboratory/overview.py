@@ -13,11 +13,11 @@ from ramp.errors import ConfigurationError
 from ramp.model.seal import Role
 from ramp.web.pages import frame
 from ramp.web.pages.dialogs import mark
+from ramp.web.pages.frame import Visit
 from ramp.web.pages.laboratory.results import experiments_in, read_result
 from ramp.web.pages.laboratory.runs import SUMMARY_FILE, Run
 from ramp.web.pages.laboratory.trace import TRACE_SUFFIX
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 LOOK_S: Final = 0.5
 """Pause between two looks at the run in progress, in seconds."""

@@ -20,9 +20,9 @@ from starlette.routing import Route
 
 from ramp.errors import DocumentError
 from ramp.web.pages import frame
+from ramp.web.pages.frame import Visit
 from ramp.web.pages.laboratory.runs import SUMMARY_FILE
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 PICTURE: Final = ".png"
 TABLE: Final = ".csv"

@@ -20,10 +20,10 @@ from ramp.errors import DocumentError
 from ramp.shipped_files import shipped_directory
 from ramp.web.pages import frame
 from ramp.web.pages.charts import SOLD, Bar, Options, Taken, core_chart, draw_chart, lowest_bars, redraw
+from ramp.web.pages.frame import Visit
 from ramp.web.pages.laboratory.runs import answer_of
 from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.machines.torus_map import Kind, TorusMap, cables_of, extents_of, map_of
-from ramp.web.pages.visit import Visit
 
 TRACE_SUFFIX: Final = ".jsonl"
 

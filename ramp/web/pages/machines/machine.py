@@ -27,11 +27,10 @@ from ramp.web.pages.charts import (
     row_chart,
     taken_in,
 )
+from ramp.web.pages.frame import Visit, whole
 from ramp.web.pages.machines.torus import PlacesView
 from ramp.web.pages.machines.torus_map import TorusMap, torus_map
-from ramp.web.pages.numbers import whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
 
 HORIZON: Final = timedelta(hours=24)
 """Period that is shown."""
@@ -149,9 +148,7 @@ class MachinePage:
     def show(self, state: MachineState) -> None:
         self._state = state
         self._complain("")
-        self._facts.clear()
-        with self._facts:
-            frame.draw_facts(self._visit, self._described(state))
+        frame.draw_facts(self._visit, self._facts, self._described(state))
         redraw(self._prices, self._price_chart())
         redraw(self._load, load_chart(state))
         if self._cores is not None:

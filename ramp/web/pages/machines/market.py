@@ -12,13 +12,11 @@ from nicegui import ui
 from ramp.model.instant import DAY, HOUR, SECOND, Instant, to_datetime
 from ramp.runtime.clock import SystemClock
 from ramp.web.levels import Seller, sellers_of
+from ramp.web.live import Sale, mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.charts import draw_chart, price_chart, redraw
-from ramp.web.pages.numbers import credits_named, whole
-from ramp.web.pages.refreshing import Refresher
+from ramp.web.pages.frame import Refresher, Visit, credits_named, whole
 from ramp.web.pages.row_tables import Column, Kind, RowTable
-from ramp.web.pages.visit import Visit
-from ramp.web.sale_history import Sale, mean_price
 
 LOOK_AGAIN_S: Final = 10.0
 """Seconds between two queries to the machines; sales are shown at once."""
@@ -186,14 +184,11 @@ class PricesPage:
                 name="Latest sales",
             )
         Refresher(self._draw, self._visit.site.sale_watch.changed, pause=SALES_PAUSE_S, every=60.0)
-        await self._look_at_machines()
-        self._draw()
-
-    async def _look_at_machines(self) -> None:
         found = sellers_of(await self._visit.site.levels())
         self._architecture = {each.name: each.architecture for each in found}
         classes = sorted({each.architecture for each in found} - {""})
         self._choice.set_options([ALL_MACHINES, *classes, *(each.name for each in found)], value=ALL_MACHINES)
+        self._draw()
 
     def _draw(self) -> None:
         now = SystemClock().now()

@@ -16,8 +16,8 @@ from nicegui.events import SceneClickEventArguments
 
 from ramp.web.pages import charts, row_tables
 from ramp.web.pages.charts import PALETTE, SOLD, Options, plain
+from ramp.web.pages.frame import Visit
 from ramp.web.pages.machines.torus_map import Kind, Occupant, Place, Point, TorusMap
-from ramp.web.pages.visit import Visit
 
 VIEW_DEGREES: Final = 40.0
 """Vertical field of view of the camera; a narrow one shows distant boxes nearly as large as near ones."""
