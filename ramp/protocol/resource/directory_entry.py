@@ -25,7 +25,7 @@ class DirectoryEntry:
         name: the resource.
         directories: of the market.
         timing: sets lease and heartbeat.
-        terms: of the machine, which save calls that it could never serve; None states nothing.
+        terms: of the machine, which save calls that it could never serve.
         draining: initial value.
 
     Attributes:
@@ -40,13 +40,13 @@ class DirectoryEntry:
         directories: Sequence[str],
         timing: Timing,
         *,
-        terms: StaticTerms | None = None,
-        draining: bool = False,
+        terms: StaticTerms,
+        draining: bool,
     ) -> None:
         self.deadline: Instant = 0
         self.draining = draining
         self._name = name
-        self._terms = () if terms is None else (terms,)
+        self._terms = (terms,)
         self._directories = Directories(directories)
         self._timing = timing
         self._numbers = dict.fromkeys(directories, 0)

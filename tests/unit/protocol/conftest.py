@@ -92,6 +92,10 @@ def records(effects: list[fx.Effect]) -> list[Record]:
     return [effect.record for effect in effects if isinstance(effect, fx.Persist)]
 
 
+def archived(effects: list[fx.Effect]) -> list[str]:
+    return [key for effect in effects if isinstance(effect, fx.Archive) for key in effect.references]
+
+
 @dataclass
 class One:
     """One party that hears what the test says; whoever must seal does."""

@@ -21,6 +21,7 @@ from ramp.protocol.resource.seller import PriceRange
 from ramp.protocol.resource.slots.size_desk import EFFECT_SLACK
 from ramp.protocol.timing import Timing
 from tests.agreements import NOTICE, change_of
+from tests.unit.protocol.conftest import archived
 
 AT = HOUR + MINUTE
 """The slot runs."""
@@ -248,8 +249,8 @@ def test_a_lengthened_slot_is_kept_for_an_hour_after_its_new_end_and_keeps_no_ot
 
 def gone(one: Any, now: int) -> list[str]:
     """What goes to the archive by then."""
-    archived: list[str] = []
+    references: list[str] = []
     while one.party.deadline is not None and one.party.deadline <= now:
         effects = one.answered(one.party.tick(one.party.deadline), one.party.deadline)
-        archived += [key for each in effects if isinstance(each, fx.Archive) for key in each.references]
-    return archived
+        references += archived(effects)
+    return references

@@ -96,14 +96,6 @@ def test_an_earlier_offer_that_is_rejected_takes_nothing_from_the_last_one() -> 
     assert questions(seller, (SLOT,), number=3).questions[0].own_last == 45
 
 
-@pytest.mark.parametrize(("best_offer", "offers"), [(False, 0), (True, 1)])
-def test_only_a_best_offer_may_end_after_the_deadline(best_offer: bool, offers: int) -> None:
-    late = Slot(3 * HOUR, 4 * HOUR, 16, 0.25)
-    told = proposal(bid(new_seller(), 55, slots=(late,), best_offer=best_offer))
-    assert len(told.offers) == offers
-    assert [each.code for each in told.refusals] == [RefusalCode.WINDOW_TOO_SHORT] * (1 - offers)
-
-
 @pytest.mark.parametrize(
     ("start", "asked", "code"),
     [
@@ -156,14 +148,22 @@ def test_a_machine_and_a_strategy_answer_for_what_they_were_asked() -> None:
     assert seller.on_priced(call_id, (60,), 0) == []  # nothing waits for it any more
 
 
-WHOLE = replace(SLOT, cores=64)
-
-
 @pytest.mark.parametrize(("best_offer", "offers"), [(False, 0), (True, 1)])
-def test_a_strategy_that_ignores_the_asking_price_offers_nothing_above_it(best_offer: bool, offers: int) -> None:
-    answer = proposal(bid(new_seller(), 18, slots=(WHOLE,), best_offer=best_offer))
-    assert len(answer.offers) == offers
-    assert [each.nearest for each in answer.refusals] == ["72 credits/core-hour"] * (1 - offers)
+@pytest.mark.parametrize(
+    ("price", "slot", "refused"),
+    [
+        (55, Slot(3 * HOUR, 4 * HOUR, 16, 0.25), (RefusalCode.WINDOW_TOO_SHORT, "")),
+        (18, replace(SLOT, cores=64), (RefusalCode.PRICE, "72 credits/core-hour")),
+    ],
+    ids=["late", "dear"],
+)
+def test_only_a_best_offer_may_end_after_the_deadline_or_cost_more_than_asked(
+    price: int, slot: Slot, refused: tuple[RefusalCode, str], best_offer: bool, offers: int
+) -> None:
+    """Whatever the strategy says."""
+    told = proposal(bid(new_seller(), price, slots=(slot,), best_offer=best_offer))
+    assert len(told.offers) == offers
+    assert [(each.code, each.nearest) for each in told.refusals] == [refused] * (1 - offers)
 
 
 def test_a_strategy_hears_of_the_buyer_and_the_round() -> None:

@@ -231,7 +231,7 @@ def seal(sender: str, receiver: str, content: Any, role: Role) -> Message:
 
 @pytest.mark.parametrize(("sender", "role"), [("mallory", Role.DIRECTORY), ("second", Role.RESOURCE)])
 def test_only_a_directory_of_the_market_is_believed(sender: str, role: Role) -> None:
-    entry = DirectoryEntry("res", TWO, Timing())
+    entry = DirectoryEntry("res", TWO, Timing(), terms=StaticTerms(64), draining=False)
     with pytest.raises(RemoteProtocolError):
         entry.entered(seal(sender, "res", c.Registered(RESOURCE_SERVICE, 5), role), 5)
 

@@ -21,6 +21,7 @@ from ramp.protocol.timing import Timing
 from tests.unit.protocol.conftest import (
     UNIT,
     OneResource,
+    archived,
     contents,
     messages,
     records,
@@ -367,10 +368,6 @@ def test_a_hold_that_was_asked_for_before_a_restart_ends_in_time(resource: Any) 
 # -- what is over ------------------------------------------------------------------------------------------------------
 
 
-def archived(effects: list[Any]) -> list[str]:
-    return [key for effect in effects if isinstance(effect, fx.Archive) for key in effect.references]
-
-
 def test_what_the_machine_has_not_given_back_yet_stays_and_keeps_nothing_else(resource: Any) -> None:
     offers = [resource.hold(request_id, cores=1)[0].offer_id for request_id in ("r1", "r2", "r3")]
     for request_id, offer_id in zip(("r1", "r2", "r3"), offers, strict=True):
@@ -401,7 +398,7 @@ def test_a_sale_stays_at_hand_until_the_bank_has_said_that_it_stands(resource: A
     offer = resource.sell()
     resource.party.tick(offer.start)
     over = offer.end + Timing().retention
-    assert not any(isinstance(effect, fx.Archive) for effect in resource.party.tick(over))
+    assert archived(resource.party.tick(over)) == []
     resource.hear("bank", c.PaymentMade("a1", "t1", offer.cost), over)
     assert archived(resource.party.tick(over + Timing().retention)) == [offer.offer_id]
 
