@@ -6,6 +6,7 @@ A change is on disk before it is applied. After a crash in between, the next sta
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never, get_args
@@ -160,8 +161,8 @@ class Changing:
         return self._done(verb, name, what, who, "add")
 
     async def _admit(self, name: str, config: SwarmConfig) -> None:
-        await self._agents.give_account(name)
         self._keys.issue(config.address(name), config.roles()[name], self._clock.now())
+        await self._agents.give_account(name)
 
     # -- removals ------------------------------------------------------------------------------------------------
 
@@ -289,7 +290,8 @@ class Changing:
         for name, (still_open, told) in standings.items():
             await self._end(name, roles[name], who, [*still_open, *told], forced=forced)
         for name in comers:
-            await self._admit(name, config)
+            with contextlib.suppress(TransportError):  # the server gets the account at its next start
+                await self._admit(name, config)
         await self.tell_bank()
         for step in steps:
             if step.kind in (StepKind.REMOVE, StepKind.LATER):

@@ -6,6 +6,7 @@ launcher sends it accounts and tokens for registering further ones over its stan
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
 import threading
@@ -40,15 +41,10 @@ class EmbeddedServer(ServerProcess):
 
     def _launched(self) -> None:
         self._channel_of_server.close()
-        # a problem here ends the server, and its log gives the reason
-        self._problem_with(self.accounts)
+        with contextlib.suppress(TransportError):  # it ends the server, whose log gives the reason
+            self._give(self.accounts)
 
     def _give(self, accounts: Mapping[str, Account]) -> None:
-        if problem := self._problem_with(accounts):
-            raise TransportError(f"{self.kind}: cannot create or close the accounts {', '.join(accounts)}: {problem}")
-
-    def _problem_with(self, accounts: Mapping[str, Account]) -> str:
-        """Send accounts to the server and wait for its answer; return the problem, empty if none."""
         try:
             with self._one_at_a_time:
                 self._channel.sendall(accounts_text(accounts).encode() + b"\n")
@@ -56,8 +52,11 @@ class EmbeddedServer(ServerProcess):
                 while not answer.endswith(b"\n") and (read := self._channel.recv(4096)):
                     answer += read
         except OSError as error:
-            return str(error)
-        return "" if answer == DONE else answer.decode(errors="replace").strip() or "the server has ended"
+            self._channel.close()  # ends the server: a late answer would be taken for that to another question
+            answer = str(error).encode()
+        if answer != DONE:
+            problem = answer.decode(errors="replace").strip() or "the server has ended"
+            raise TransportError(f"{self.kind}: cannot create or close the accounts {', '.join(accounts)}: {problem}")
 
     def _command(self, certificate: ServerCertificate) -> list[str]:
         command = [sys.executable, "-m", "ramp.servers.embedded_process", "--host", self.domain]

@@ -333,7 +333,7 @@ class Connection(asyncio.Protocol):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the server in this process until SIGTERM or SIGINT, with the accounts from standard input.
+    """Run the server in this process until SIGTERM, SIGINT or the end of standard input, which gives its accounts.
 
     Returns:
         Exit status: 0 stopped, 1 the port is in use, 2 invalid arguments or accounts.
@@ -369,11 +369,11 @@ async def _serve(domain: str, port: int, state_dir: Path, certificates: Path) ->
     router = Router(domain, accounts.exists)
     accounts.closed = router.close
     watching = loop.create_task(later)
+    watching.add_done_callback(lambda _: stop.set())
     await loop.create_server(
         lambda: Connection(accounts, router, context), host=LOOPBACK, port=port, family=socket.AF_INET, backlog=512
     )
     await stop.wait()
-    watching.cancel()
 
 
 if __name__ == "__main__":

@@ -85,6 +85,18 @@ async def test_agent_notices_a_server_that_has_stopped_answering(server):
         await soon(lambda: watcher.is_connected)
 
 
+def test_server_that_has_not_answered_its_launcher_ends_and_is_given_all_accounts_again(tmp_path):
+    with EmbeddedServer(tmp_path / "xmpp") as server:
+        server._channel.settimeout(0.1)
+        os.kill(server.pid, signal.SIGSTOP)
+        with pytest.raises(TransportError, match="accounts late: timed out"):
+            server.ensure_accounts({"late": "secret"})
+        os.kill(server.pid, signal.SIGCONT)
+        until(lambda: server.pid is None)
+        server.start()
+        server.ensure_accounts({"next": "secret"})
+
+
 @pytest.mark.slow
 async def test_full_outbox_gives_up_the_oldest(server, caplog, monkeypatch):
     monkeypatch.setattr(outbox, "OUTBOX_MESSAGES_MAX", 3)

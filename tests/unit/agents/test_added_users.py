@@ -11,6 +11,7 @@ from ramp.agents.group_calls import GroupCall
 from ramp.control.events import MarketChanged
 from ramp.control.requests import AddUser, OwnerRequest, Reload
 from ramp.control.status import AgentStatus
+from ramp.errors import TransportError
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.values import SwarmConfig
 from ramp.runtime.configuration_changes.overlay import new_overlay
@@ -37,7 +38,8 @@ class Up:
         pass
 
     async def give_account(self, name: str) -> None:
-        pass
+        if name == "bad":
+            raise TransportError("the server does not answer")
 
     async def launch(self, name: str) -> AgentStatus:
         bad = name == "bad"

@@ -131,9 +131,9 @@ def test_callers_take_turns_on_the_channel(tmp_path):
     launcher._input()
     server = launcher._channel_of_server
     with ThreadPoolExecutor(50) as callers:
-        given = [callers.submit(launcher._problem_with, {f"user{number}": None}) for number in range(50)]
+        given = [callers.submit(launcher._give, {f"user{number}": None}) for number in range(50)]
         for _ in given:
             assert server.recv(4096).count(b"\n") == 1
             server.sendall(DONE)
-    assert {each.result() for each in given} == {""}
+    assert {each.result() for each in given} == {None}
     server.close()
