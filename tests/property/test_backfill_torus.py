@@ -192,7 +192,6 @@ def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Over
 def starts_of(
     scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL, **options: Any
 ) -> set[tuple[int, Placement]]:
-    """When and where each job starts, once for each run of one that is requeued."""
     return {
         (one.start_time, one.placement)
         for one in ended_jobs(machine.copy(), scheduler, jobs, overrun=overrun, **options)

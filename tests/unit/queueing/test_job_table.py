@@ -13,7 +13,6 @@ def log_of(*lines: str) -> SwfLog:
 
 
 def line(number: int, submit: int, run: int, allocated: int, *, asked: int = -1, requested: int = -1) -> str:
-    """A job line with the fields that matter."""
     return f"{number} {submit} 0 {run} {allocated} -1 -1 {asked} {requested} -1 1 1 1 1 1 1 -1 -1"
 
 
@@ -76,7 +75,6 @@ def test_load_is_reached_on_whole_seconds() -> None:
 
 
 def test_logs_without_usable_jobs_or_with_doubled_numbers_are_refused() -> None:
-    """Both would give results that mean nothing."""
     with pytest.raises(WorkloadError, match=r"no job has .* among the log's 1 jobs"):
         jobs_of_log(log_of(line(1, 0, -1, 4)))
     with pytest.raises(WorkloadError, match="occurs twice"):
@@ -105,7 +103,6 @@ def test_scaled_arrivals_offer_the_load_and_keep_their_proportions(load: float) 
 
 
 def test_loads_that_make_no_sense_are_refused() -> None:
-    """Zero, negative and undefined loads, and jobs that all come at once."""
     for load in (0, -1, float("nan"), float("inf")):
         with pytest.raises(WorkloadError, match="above 0"):
             scale_arrivals(SUBMIT, RUN, SIZE, 100, load)

@@ -101,7 +101,6 @@ def test_a_later_booking_is_stepped_around_where_there_is_another_place() -> Non
 
 
 def test_planning_leaves_the_machine_alone() -> None:
-    """The plan works on a copy."""
     machine = BGL.copy()
     plan = Plan(machine, 0, [])
     found = plan.fits_at(request(1, (2, 2, 2)), 0, 10)

@@ -177,7 +177,6 @@ def test_slim_takes_the_first_combination_of_the_loops() -> None:
 
 
 def test_a_job_larger_than_the_machine_has_no_shape() -> None:
-    """129 midplanes are more than 8x4x4."""
     assert slim_shape(129, BGL) is None
     assert fat_shape(129, BGL) is None
 
@@ -203,7 +202,6 @@ def test_probabilities_of_zero_and_one_are_certain_and_share_their_draws() -> No
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
 def test_what_is_no_probability_is_refused(wrong: float) -> None:
-    """The error names the value and what would be right."""
     with pytest.raises(WorkloadError, match="must be 0 to 1"):
         choose_tori(3, wrong, random.Random(1))
 
