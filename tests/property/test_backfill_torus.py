@@ -27,6 +27,7 @@ from simulation.schedulers.policies.conservative import ConservativeBackfill
 from simulation.schedulers.policies.easy import EasyBackfill
 from tests.queue_runs import ended_jobs
 from tests.reference.backfill_loops import PlainConservative, PlainEasy
+from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
 
@@ -87,11 +88,7 @@ def run_history(
 
 def things(placement: Placement) -> set[tuple[object, ...]]:
     """Midplanes and cables, one by one."""
-    held: set[tuple[object, ...]] = {("midplane", *point) for point in itertools.product(*placement.members)}
-    for dimension, labels in enumerate(placement.links):
-        others = [members for index, members in enumerate(placement.members) if index != dimension]
-        held |= {("cable", dimension, *line, label) for line in itertools.product(*others) for label in labels}
-    return held
+    return {*itertools.product(*placement.members), *cables_of(placement)}
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))

@@ -17,7 +17,7 @@ def line(number: int, submit: int, run: int, allocated: int, *, asked: int = -1,
 
 
 def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
-    """Unknown run time or unknown processors: out. Run time 0: in. Order: submission, then the log's."""
+    """Unknown submission, run time or processors: out. Run time 0: in. Order: submission, then the log's."""
     jobs = jobs_of_log(
         log_of(
             line(1, 50, 10, 4),
@@ -25,17 +25,13 @@ def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
             line(3, 20, 10, -1),
             line(4, 20, 0, 2),
             line(5, 20, 7, 0, asked=3),
+            line(6, -1, 10, 4),
         )
     )
     assert jobs.job_number.tolist() == [4, 5, 1]
     assert jobs.size.tolist() == [2, 3, 4]
     assert jobs.submit_time.tolist() == [20_000_000, 20_000_000, 50_000_000]
     assert jobs.line.tolist() == [3, 4, 0]
-
-
-def test_a_job_of_unknown_submission_is_left_out() -> None:
-    """-1 is SWF's word for unknown; no machine can have been sent a job then."""
-    assert jobs_of_log(log_of(line(1, -1, 10, 4), line(2, 0, 10, 4))).job_number.tolist() == [2]
 
 
 @pytest.mark.parametrize(
