@@ -140,16 +140,6 @@ def test_arguments_out_of_range(cores: int, duration: int, load: float) -> None:
 BGL = (8, 4, 4)
 
 
-@pytest.mark.parametrize(
-    ("size", "extents"), [(6, (1, 1, 6)), (8, (1, 1, 8)), (16, (1, 2, 8)), (27, (3, 3, 3)), (1, (1, 1, 1))]
-)
-def test_slim_shapes_of_the_study(size: int, extents: tuple[int, ...]) -> None:
-    """The study's own examples, whatever the order in which it writes the extents."""
-    shape = slim_shape(size, BGL)
-    assert shape is not None
-    assert sorted(shape) == sorted(extents)
-
-
 def test_slim_shape_puts_the_long_extent_on_the_long_dimension() -> None:
     """The loop to 8 is the machine's dimension of 8."""
     assert slim_shape(8, BGL) == (8, 1, 1)
