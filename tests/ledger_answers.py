@@ -12,14 +12,12 @@ from ramp.model.instant import Instant
 
 
 def refusal_code(call: Callable[[], object]) -> str:
-    """The code with which a call is refused."""
     with pytest.raises(LedgerRefusal) as caught:
         call()
     return caught.value.code
 
 
 def amounts(ledger: Ledger, account_id: str) -> tuple[int, int, int]:
-    """Return what is posted, reserved and available on an account."""
     balance = ledger.balance(account_id)
     return balance.posted, balance.reserved, balance.available
 
@@ -44,7 +42,6 @@ def end_by(user: str, resource: str, agreement_id: str, offer_id: str = "", reas
 def fail(
     ledger: Ledger, agreement_id: str, resource: str, *, at: Instant, reason: str = "", evidence: str = ""
 ) -> Order | None:
-    """End an agreement on its seller's word; return its order."""
     order = ledger.order_of(agreement_id)
     user = "" if order is None else order.user
     offer_id = "" if order is None else order.line(agreement_id).offer_id

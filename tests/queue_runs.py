@@ -42,5 +42,4 @@ def ended_jobs(machine: Machine, scheduler: Scheduler | str, jobs: Iterable[Job]
 
 
 def starts_of(ended: Iterable[EndedJob]) -> dict[int, int]:
-    """When each job started, by its number."""
     return {one.job.job_number: one.start_time for one in ended}

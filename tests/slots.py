@@ -14,7 +14,6 @@ def quoted(machine: ResourcePlugin, unit: RequestUnit, now: Instant) -> Slot:
 
 
 def refused(machine: ResourcePlugin, unit: RequestUnit, now: Instant) -> Refusal:
-    """The refusal of a quote."""
     refusal = machine.quote(unit, now)
     assert isinstance(refusal, Refusal), refusal
     return refusal

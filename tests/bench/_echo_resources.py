@@ -20,7 +20,6 @@ class Echo(MarketAgent):
     document: str
 
     async def on_message(self, message: EncodedMessage) -> None:
-        """Answer a message."""
         await self.send(EncodedMessage(message.peer, self.document, self.answer, message.thread))
 
 

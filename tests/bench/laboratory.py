@@ -40,7 +40,6 @@ AUCTIONS, RESOURCES = 20, 20
 
 
 def run() -> Rows:
-    """Measure all."""
     return [*_allocators(), *_schedulers(), *_market()]
 
 

@@ -87,7 +87,6 @@ class Bought:
 
 
 def configuration(size: Size, per_process: int = PER_PROCESS) -> str:
-    """The market's file."""
     lines = ["[market]", f"resources_per_process = {per_process}"]
     lines += ["[server]", f'kind = "{size.kind}"']
     lines += ["[timing]", f"heartbeat_s = {HEARTBEAT_S}", f"lease_s = {3 * HEARTBEAT_S}", "confirm_limit_s = 120"]

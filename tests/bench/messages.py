@@ -119,7 +119,6 @@ def _count(rounds: int) -> _Count:
 
 
 def request(now: Instant) -> RequestForQuotation:
-    """A request for 16 cores for an hour."""
     start = now // MINUTE * MINUTE + 5 * MINUTE
     unit = RequestUnit(1, 70, start + 2 * HOUR, TotalCores(16), not_before=start, wall_time=HOUR)
     return RequestForQuotation((unit,))

@@ -28,7 +28,6 @@ from tests.unit.rfql.conftest import AGREEMENT, NOW, OFFER, RESOURCE, UNIT, USER
 
 
 def run() -> list[tuple[str, float, str]]:
-    """Measure; rows of (name, value, unit)."""
     with tempfile.TemporaryDirectory() as folder:
         store = KeyStore(Path(folder) / "keys")
         store.create_ca(NOW)

@@ -97,7 +97,6 @@ class ChaosMarket:
 
     @property
     def users(self) -> tuple[str, ...]:
-        """Local names of its users."""
         return USERS[self.name]
 
     def launch(self) -> None:
@@ -129,7 +128,6 @@ class ChaosMarket:
         return found is not None and headline(found).health is Health.UP
 
     def stop(self) -> None:
-        """End it in good order."""
         swarm.stop(self.state)
 
 

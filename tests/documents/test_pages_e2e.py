@@ -48,7 +48,6 @@ def work(tmp_path: Path) -> Iterator[Path]:
 
 
 def _make_environment(folder: Path) -> None:
-    """An environment that has all that this one has, and into which a page may install more."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     bin_folder, here = folder / "bin", sysconfig.get_path("purelib")
     (packages,) = (folder / "lib").glob("python*/site-packages")

@@ -31,7 +31,6 @@ OTHER = "ricc1@localhost"
 
 
 def main() -> None:
-    """Write the examples."""
     with tempfile.TemporaryDirectory() as folder:
         store = KeyStore(Path(folder) / "keys")
         store.create_ca(NOW)
@@ -45,7 +44,6 @@ def main() -> None:
 
 
 def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNotary) -> None:
-    """Sign, seal and write everything."""
     agreement = signed_agreement()
     once = user.sign(Signed(agreement), NOW)
     twice = resource.sign(once, NOW + SECOND)
@@ -88,7 +86,6 @@ def write(user: XmlNotary, resource: XmlNotary, bank: XmlNotary, keeper: XmlNota
 
 
 def write_changes(user: XmlNotary, resource: XmlNotary, bank: XmlNotary) -> None:
-    """Sign, seal and write two changes of the agreement, and what is said of them."""
     agreement = signed_agreement()
     first = ContractChange(
         agreement_id=agreement.agreement_id,
@@ -182,7 +179,6 @@ def write_second_price(user: XmlNotary, resource: XmlNotary, other: XmlNotary) -
 
 
 def signed_agreement() -> Agreement:
-    """The agreement of the examples."""
     unit = RequestUnit(1, 70, NOW + 4 * HOUR, TotalCores(128), NOW + HOUR)
     offer = Offer("offer-17", "request-4", 1, RESOURCE, 55, NOW + HOUR, NOW + 4 * HOUR, 128, 0.25, 30 * SECOND, "log")
     return Agreement(
@@ -210,7 +206,6 @@ def _sealed(
     content: contents.Content,
     in_reply_to: str,
 ) -> Seal:
-    """Seal a message and write its text as an example."""
     message = Message(performative, notary.name, receiver, conversation_id, content, in_reply_to=in_reply_to)
     seal = notary.seal(message, NOW).seal
     assert seal is not None

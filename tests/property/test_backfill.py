@@ -175,7 +175,6 @@ def by_events(case: Case, options: SchedulerOptions) -> list[int]:
 @settings(max_examples=examples(50))
 @given(case=cases())
 def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Overrun) -> None:
-    """EASY and conservative start every job in the second that their definitions, worked out by counting, name."""
     expected = [second * SECOND for second in run_reference(case, overrun, rule)]
     options = SchedulerOptions(rule, overrun=overrun)
     assert by_events(case, options) == expected
@@ -189,7 +188,6 @@ def test_backfilling_follows_its_definition(case: Case, rule: str, overrun: Over
 def test_compiled_loops_agree_with_the_event_simulation(
     case: Case, name: str, window: int, counts: WindowCounts, overrun: Overrun
 ) -> None:
-    """The compiled loop of a scheduler gives the schedule of the general one, job by job."""
     its_options = {"window": window, "window_counts": counts} if SCHEDULERS.find(name).options is WindowOptions else {}
     options = SchedulerOptions(name, its_options, overrun)
     compiled = run_log(FlatMachine(case.capacity), table_of(case), options).schedule.start_time.tolist()

@@ -27,6 +27,7 @@ from simulation.schedulers.policies.conservative import ConservativeBackfill
 from simulation.schedulers.policies.easy import EasyBackfill
 from tests.queue_runs import ended_jobs
 from tests.reference.backfill_loops import PlainConservative, PlainEasy
+from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
 
@@ -87,11 +88,7 @@ def run_history(
 
 def things(placement: Placement) -> set[tuple[object, ...]]:
     """Midplanes and cables, one by one."""
-    held: set[tuple[object, ...]] = {("midplane", *point) for point in itertools.product(*placement.members)}
-    for dimension, labels in enumerate(placement.links):
-        others = [members for index, members in enumerate(placement.members) if index != dimension]
-        held |= {("cable", dimension, *line, label) for line in itertools.product(*others) for label in labels}
-    return held
+    return {*itertools.product(*placement.members), *cables_of(placement)}
 
 
 @pytest.mark.parametrize("overrun", list(Overrun))
@@ -192,7 +189,6 @@ def test_reservations_on_a_flat_machine_are_never_short(name: str, overrun: Over
 def starts_of(
     scheduler: Scheduler, jobs: list[Job], overrun: Overrun = Overrun.CUT, machine: Machine = BGL, **options: Any
 ) -> set[tuple[int, Placement]]:
-    """When and where each job starts, once for each run of one that is requeued."""
     return {
         (one.start_time, one.placement)
         for one in ended_jobs(machine.copy(), scheduler, jobs, overrun=overrun, **options)

@@ -1,7 +1,7 @@
 """Histories of the plug-in `modelled`, clock, book and restarts: what is held or sold stands, and nothing else does.
 
-`test_modelled_property` looks at the live machine alone; here are holds that run out, clocks that run faster than the
-wall, every scheduler, and restarts in the middle.
+Holds run out, clocks run faster than the wall, jobs outrun their requests, and the machine restarts in the middle,
+under every scheduler.
 """
 
 import tempfile
@@ -20,6 +20,7 @@ from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.interface import PluginSettings
+from simulation.queueing.queue_simulation import EndedJob, EndReason
 from simulation.resource.modelled import ModelledMachine
 from simulation.resource.placement_text import read_token
 from simulation.schedulers.declaration import SCHEDULERS
@@ -64,10 +65,17 @@ class Market:
 
     def opened(self) -> ModelledMachine:
         settings = PluginSettings("m", CORES[self.options["machine"]], 2, OPENING, self.options, self.folder, seed=7)
-        return ModelledMachine(settings)
+        machine = ModelledMachine(settings)
+        machine.live.on_end = self.ended
+        return machine
+
+    def ended(self, job: EndedJob) -> None:
+        if job.reason is EndReason.RESERVATION_BEGAN and not job.earlier:
+            assert job.end_time - job.start_time >= job.job.requested_time, "only what has outrun its request gives way"
 
     def wait(self, pause: Duration) -> None:
         self.now += pause
+        self.machine.advance(self.now)
         for key, (slot, until) in list(self.granted.items()):
             if slot.end <= self.now or (until is not None and until <= self.now):
                 del self.granted[key]
@@ -112,8 +120,7 @@ class Market:
         return running, [job.job_number for job in queue.waiting], self.machine.reservations(self.now)
 
     def check(self) -> None:
-        """What stands is in the book and on the machine, nothing else is, and nothing is there twice."""
-        self.machine.advance(self.now)
+        """What stands is in the book and on the machine at once, nothing else is, and nothing is there twice."""
         live, hardware = self.machine.live, self.machine.machine
         assert {each.key for each in self.machine.reservations(self.now)} == self.granted.keys()
         assert len(live.reservations()) == len(self.granted), "a hold that has run out keeps no place"

@@ -67,7 +67,6 @@ torus_terms = st.builds(
 
 
 def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
-    """Ranges around a reference size."""
     laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
     return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
 
@@ -111,7 +110,6 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
 
 @st.composite
 def requests(draw: st.DrawFn) -> RequestForQuotation:
-    """A request with one to three units, numbered by position."""
     size = draw(st.integers(1, 3))
     return RequestForQuotation(tuple(draw(request_units(number)) for number in range(1, size + 1)))
 

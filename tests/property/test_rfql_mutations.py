@@ -102,7 +102,6 @@ def sealed(store: KeyStore) -> seals.SealedText:
 
 
 def damaged(data: bytes, draw: random.Random) -> bytes:
-    """Change, drop, double or insert a few bytes."""
     mutant = bytearray(data)
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         at = draw.randrange(len(mutant))

@@ -1,4 +1,8 @@
-"""Tables of what is taken when: planning many jobs at once, and giving bookings back."""
+"""Tables of what is taken when: planning many jobs at once, giving bookings back, and the search for a window."""
+
+import tomllib
+from functools import cache
+from typing import Any
 
 import pytest
 from example_counts import examples
@@ -6,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulation.machine_files import load_machine
+from simulation.machines.bluegene.machine import BlueGene
+from simulation.machines.description import build_machine
 from simulation.machines.grid import units_of
-from simulation.machines.interface import Connection, GridMachine, JobRequest, Placement, has_places
+from simulation.machines.interface import Connection, GridMachine, JobRequest, NodeState, Placement, has_places
 from simulation.planning.placers import placer_of
 from simulation.planning.space_time import Floors, SpaceTime
+from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
 
@@ -101,3 +108,104 @@ def test_floors_answer_what_a_list_of_all_that_was_noted_does(notes: list[tuple[
         for asked in range(14):
             for other in range(3):
                 assert floors.floor(kinds[other].kind, asked, -5) == floor(other, asked)
+
+
+CABLED = """
+name = "small"
+kind = "cabled-torus"
+prefix = "sml"
+[[dimension]]
+name = "x"
+width = 4
+cables = ["0.2>1.5", "1.2>2.5", "2.2>3.5", "3.2>0.5", "1.4>0.3", "2.4>3.3", "3.4>2.3"]
+[[dimension]]
+name = "y"
+ring = [0, 1]
+[[dimension]]
+name = "z"
+ring = [0, 1]
+"""
+ANGARA = """
+name = "small"
+kind = "angara-torus"
+prefix = "sml"
+extents = [3, 2, 2]
+dimension_names = ["x", "y", "z"]
+allocator = "find-systems"
+"""
+MACHINES = {"cables": CABLED, "angara": ANGARA}
+
+
+@cache
+def built(kind: str) -> GridMachine:
+    machine = build_machine(tomllib.loads(MACHINES[kind]), source="test")
+    assert has_places(machine)
+    return machine
+
+
+def request_of(draw: Any, kind: str, job_id: int = 0) -> JobRequest:
+    extents = built(kind).extents
+    connection = draw(st.sampled_from([Connection.MESH, Connection.TORUS])) if kind == "cables" else Connection.MESH
+    if draw(st.booleans()):
+        shape = tuple(draw(st.integers(1, extent)) for extent in extents)
+        size = shape[0] * shape[1] * shape[2]
+        return JobRequest(job_id, size, shape, connection=connection)
+    return JobRequest(job_id, draw(st.sampled_from([1, 2, 3, 4, 6, 8])), connection=connection)
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+@given(data=st.data())
+@settings(max_examples=examples(60))
+def test_the_search_finds_the_earliest_window_that_a_plain_one_finds(kind: str, data: st.DataObject) -> None:
+    machine = built(kind).copy()
+    space_time = SpaceTime(placer_of(machine), 10)
+    bookings: list[tuple[int, int, Placement]] = []
+    for number in range(data.draw(st.integers(0, 12))):
+        placement = machine.place(request_of(data.draw, kind, number))
+        if placement is None:
+            continue
+        if data.draw(st.booleans()):
+            machine.allocate(placement)  # so that places differ; bookings may overlap all the same
+        begin = data.draw(st.integers(0, 60))
+        end = begin + data.draw(st.integers(1, 40))
+        bookings.append((begin, end, placement))
+        space_time.book(begin, end, placement)
+    request = request_of(data.draw, kind, 99)
+    length = data.draw(st.integers(1, 50))
+    not_before = data.draw(st.integers(10, 80))
+    latest = data.draw(st.sampled_from([not_before, not_before + 10, 1000]))
+    found = space_time.earliest(request, length, not_before, latest)
+    assert (None if found is None else found[0]) == plain_earliest(kind, bookings, request, length, not_before, latest)
+    if found is not None:
+        chosen = found[1]
+        for begin, end, placement in bookings:
+            if max(begin, 10) < found[0] + length and found[0] < end:
+                assert not placement.nodes & chosen.nodes
+                assert not {*cables_of(placement)} & {*cables_of(chosen)}
+
+
+def plain_earliest(
+    kind: str,
+    bookings: list[tuple[int, int, Placement]],
+    request: JobRequest,
+    length: int,
+    not_before: int,
+    latest: int,
+) -> int | None:
+    """Every time at which something ends, one after another, on a machine where all of the window's bookings run."""
+    times = sorted({not_before} | {end for _, end, _ in bookings if end > not_before})
+    for time in times:
+        if time > latest:
+            return None
+        empty = built(kind).copy()
+        union = [placement for begin, end, placement in bookings if begin < time + length and time < end]
+        units = 0
+        for placement in union:
+            units |= placement.nodes
+            for dimension, line, label in cables_of(placement):
+                assert isinstance(empty, BlueGene)
+                empty.fail_links(dimension, line, [label])
+        empty.set_node_state(units, NodeState.DRAINED)
+        if empty.place(request) is not None:
+            return time
+    return None

@@ -241,7 +241,6 @@ class ScriptedMarket:
         return [*lines, *(shown or [])]
 
     def _settle(self) -> None:
-        """Let what was commanded happen now, and forged messages arrive."""
         self.world.run(until=lambda: False, limit=0)
         while self.forged:
             self._deliver_forged(self.forged.pop(0))

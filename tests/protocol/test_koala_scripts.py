@@ -39,7 +39,6 @@ class Greedy(NoChange):
     """Offers what nobody has."""
 
     def grow(self, jobs: Sequence[Any], value: int) -> Iterator[Message]:
-        """A hundred each."""
         for job in jobs:
             yield Message(job.number, 100)
 
@@ -54,7 +53,6 @@ class World:
     options: KoalaOptions = field(default_factory=lambda: KoalaOptions("PWA", "FPSMA"))
 
     def command(self, line: str) -> None:
-        """One line of the script."""
         verb, first, *words = line.split()
         given = {key: value or key for key, _, value in (word.partition("=") for word in words)}
         if verb == "cluster":
@@ -74,7 +72,6 @@ class World:
 
 
 def job_of(number: int, given: dict[str, str]) -> KoalaJob:
-    """A job as a script says it."""
     least, _, most = given["sizes"].partition("..")
     parts = tuple(Component(int(part)) for part in given.get("components", least).split(","))
     begins = sum(part.processors for part in parts)
@@ -150,7 +147,6 @@ def _whose(subject: Any) -> str:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
 def test_transcript(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the script says happens."""
     script, _, expected = path.read_text().partition(RULE)
     world = World()
     for line in script.splitlines():
@@ -164,5 +160,4 @@ def test_transcript(path: Path, request: pytest.FixtureRequest, monkeypatch: pyt
 
 
 def test_there_are_scripts() -> None:
-    """Of every kind of change."""
     assert len(list(FOLDER.glob("*.txt"))) >= 10

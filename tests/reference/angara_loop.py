@@ -60,7 +60,6 @@ def ranked(name: str, extents: tuple[int, ...], wrap: bool = True) -> list[Box]:
 def place(
     name: str, extents: tuple[int, ...], locked: frozenset[Node], size: int, *, transit: int | None, exact: bool = False
 ) -> Box | None:
-    """The allocator's decision."""
     candidates = ranked(name, extents, wrap=name != "base-no-wrap")
     volumes = sorted({prod(box[0]) for box in candidates if prod(box[0]) >= size})
     most = volumes[0] + transit if transit is not None and volumes else prod(extents)

@@ -14,7 +14,6 @@ Y4 = ["0.2>1.5", "1.2>3.5", "3.2>2.5", "2.2>0.5"]
 
 
 def ends(cable: str) -> tuple[int, int]:
-    """Source and target switch of a cable."""
     source, target = cable.split(">")
     return int(source.split(".")[0]), int(target.split(".")[0])
 
@@ -137,7 +136,6 @@ class LoopMachine:
         return best
 
     def allocate(self, job: int, box: list[range], chosen: list[frozenset[int]]) -> None:
-        """Mark midplanes and links as allocated."""
         units = set(product(*box))
         links = set()
         for dimension, labels in enumerate(chosen):
@@ -148,7 +146,6 @@ class LoopMachine:
         self.taken_links |= links
 
     def release(self, job: int) -> None:
-        """Give back what a job holds."""
         units, links = self.jobs.pop(job)
         self.taken_units -= units
         self.taken_links -= links

@@ -71,11 +71,9 @@ class LongMarket:
         self.world.run(limit=TIMING.retention + HOUR)
 
     def parties(self) -> dict[str, Any]:
-        """Every party that is up."""
         return {name: actor.host.party for name, actor in self.world._actors.items() if actor.host is not None}
 
     def journals(self) -> dict[str, Any]:
-        """The journals of those that keep one."""
         return {name: actor.journal for name, actor in self.world._actors.items() if actor.journal is not None}
 
     def sizes(self) -> dict[str, int]:

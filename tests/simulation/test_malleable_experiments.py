@@ -54,7 +54,6 @@ def rows(wait: float, used: float) -> list[dict]:
 
 
 def test_the_papers_outcome_is_found_where_it_is() -> None:
-    """And not where EGS is like the others: verdicts can fall both ways."""
     mine, other = rows(100, 95), rows(1, 80)
     assert outcome_two(mine)["only_egs_waits"]
     assert outcome_two(mine)["egs_uses_most"]

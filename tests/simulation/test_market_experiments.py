@@ -51,7 +51,6 @@ def test_durations_of_rounds_of_fixed_length_stand_as_ratio_without_a_verdict(ro
 
 
 def run(name, out, seed=1, **further):
-    """Run an experiment's small version in this process."""
     out.mkdir()
     return find_experiment(name).run(out, quick=True, seed=seed, processes=1, on_progress=None, **further)
 

@@ -65,25 +65,16 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, float]:
     return {name: after[name] / size for name, size in before.items() if after[name] > 1.1 * size + 1024}
 
 
-def test_memory_is_flat_once_slots_end() -> None:
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("first", "more"), [(40, 50), pytest.param(1000, 4000, marks=pytest.mark.slow)])
+def test_memory_is_flat_once_slots_end(first: int, more: int) -> None:
     market = LongMarket()
-    market.buy(40)  # from the 38th on one ends as another begins
+    market.buy(first)  # from the 38th on one ends as another begins
     before = market.sizes()
-    market.buy(50)
+    market.buy(more)
     assert grown(before, market.sizes()) == {}
     market.outlast()
-    check_all_over(market, 90)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_memory_is_flat_between_purchase_1000_and_5000() -> None:
-    market = LongMarket()
-    market.buy(1000)
-    before = market.sizes()
-    market.buy(4000)
-    assert grown(before, market.sizes()) == {}
-    assert market.outcomes == {"committed": 5000}
+    check_all_over(market, first + more)
 
 
 def test_what_has_ended_lately_is_at_hand() -> None:

@@ -45,7 +45,6 @@ def offer(resource="thunder1", price=30, unit=1, cores=64, hours=1):
 
 
 def agreement(bought, asked, reservation_id):
-    """The agreement of alice about an offer."""
     names = {"agreement_id": "agreement-1", "user": "alice@localhost", "bank": "bank@localhost"}
     times = {"issued_at": bought.start - HOUR, "valid_until": bought.start}
     return agreement_of(bought, asked, reservation_id=reservation_id, **names, **times)
@@ -148,7 +147,6 @@ def log(tmp_path):
 
 @pytest.fixture
 def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let this computer be in New York."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     yield

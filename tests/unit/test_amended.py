@@ -178,15 +178,6 @@ def test_a_chain_gives_back_what_counting_gives_and_never_all(data: st.DataObjec
     assert given_back < paid
 
 
-def test_what_was_bought_last_goes_back_first_at_its_own_price() -> None:
-    """16 cores at 60; from the middle on 8 more at 90 for two hours; then 12 go for the last hour."""
-    grown = replace(AMENDMENT, cores=24, amount=144_000, cpu_hour_cost=90, order_id="order-2")
-    state = first_state(AGREEMENT)
-    assert change_problem(AGREEMENT, state, grown) is None
-    # 8 cores at 90 and 4 at 60 credits an hour
-    assert refund_owed(AGREEMENT, after(state, grown), 12, START + 4 * HOUR, START + 3 * HOUR) == 72_000 + 24_000
-
-
 def test_more_time_is_paid_for_all_cores() -> None:
     longer = replace(AMENDMENT, cores=16, until=START + 5 * HOUR, cpu_hour_cost=50, order_id="order-2")
     state = first_state(AGREEMENT)

@@ -99,7 +99,6 @@ def kinds(market: OneProcess) -> list[str]:
 
 
 async def bought(market: OneProcess, request_id: str) -> str:
-    """Buy one unit and return its agreement."""
     await market.run(lambda: len(market.agents["directory"].host.party.registered) == 2)  # type: ignore[attr-defined]
     await market.submit(request_id, market.request(units=1, cores=10))
     assert await market.run(lambda: market.outcome(request_id) is not None, limit=30 * MINUTE)
@@ -109,7 +108,6 @@ async def bought(market: OneProcess, request_id: str) -> str:
 
 
 async def again(market: OneProcess, name: str) -> None:
-    """Start an agent, and let it ask the bank."""
     await market.bring_up(name)
     for _ in range(5):
         await asyncio.sleep(0)
@@ -117,7 +115,6 @@ async def again(market: OneProcess, name: str) -> None:
 
 
 async def ended(market: OneProcess, name: str) -> Path:
-    """End an agent, and return its journal, which is then one file."""
     await end_agent(market.agents.pop(name))
     path = market.state.journal(name)
     with closing(sqlite3.connect(path)) as connection:

@@ -104,7 +104,6 @@ class Agent:
         return psutil.Process(self.guest.pid)
 
     async def ask(self, question: Any) -> Any:
-        """Ask, and wait for the answer."""
         now = self.guest.ask(question, self.clock.now())
         return now if now is not None else await asyncio.wait_for(self.answers.get(), LIMIT_S)
 

@@ -31,8 +31,6 @@ def ramp(swarm, capsys, monkeypatch):
 
 @pytest.fixture
 def request_file(tmp_path, capsys):
-    """Writes a request for one unit of 1 h that begins in ten minutes or later."""
-
     def write(cores=8, price=70, name="job.xml", **more):
         path = tmp_path / name
         options = {"start": "+10min", "end": "+12h", "walltime": "1h", **more}

@@ -34,7 +34,6 @@ NOTHING = Refused(MarketRefusalCode.JOB_REFUSED, "no_file: nothing")
 
 
 def held(dialogue: Any, *answers: Event) -> tuple[Any, list[Request]]:
-    """Hold a dialogue with prepared answers; return its result and what it has asked."""
     asked: list[Request] = []
     told: list[Event | None] = [None, *answers]
     try:

@@ -29,7 +29,6 @@ def leave(out: Path, comparisons: list[Comparison], **further: Any) -> dict[str,
 
 
 def test_summary_holds_paper_and_ours_side_by_side(tmp_path: Path) -> None:
-    """And seed, parameters, findings and the list of all files."""
     summary = leave(tmp_path, [Comparison("utilisation", 50.0, 49.6, "%", 4.0)], stand_ins="6 of 20 stand-ins")
     assert (tmp_path / "rows.csv").read_text() == "x,y\n1,a\n2,b\n"
     stored = json.loads((tmp_path / "summary.json").read_text())
@@ -169,7 +168,6 @@ def test_the_page_has_every_picture_beside_its_rows(tmp_path: Path) -> None:
 
 
 def test_every_experiment_says_what_it_is_about() -> None:
-    """Names are unique and found."""
     for name, one in all_experiments().items():
         assert one.name == name
         assert one.about

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.loops
 
 
 def jobs_of_a_minute(path: Path, count: int) -> Path:
-    """Jobs of 16 processors of 60 s, one each minute."""
     return write_log(path, *((60 * number, 60, 16, 60) for number in range(1, count + 1)))
 
 

@@ -27,7 +27,6 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_answers_come_in_the_order_of_the_tasks(processes: int) -> None:
-    """Whatever the number of processes; progress counts up to the number of tasks."""
     seen: list[tuple[int, int]] = []
     answers = run_all(
         math.factorial, [5, 1, 4], processes=processes, on_progress=lambda done, total: seen.append((done, total))
@@ -37,7 +36,6 @@ def test_answers_come_in_the_order_of_the_tasks(processes: int) -> None:
 
 
 def test_a_task_that_fails_ends_those_that_are_still_at_work() -> None:
-    """One waits for minutes; the error of the other does not."""
     begun = time.monotonic()
     with pytest.raises(ValueError, match="negative"):
         run_all(time.sleep, [600, -1], processes=2, on_progress=None)

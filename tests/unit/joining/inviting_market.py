@@ -15,7 +15,6 @@ NAME = "curie@south.example"
 
 
 def draft(name: str = NAME, role: Role = Role.RESOURCE, *, certifies_server: bool = False) -> Invitation:
-    """An invitation before it is signed."""
     return Invitation(
         invitation_id="",
         name=name,

@@ -50,7 +50,6 @@ def test_worst_fit_takes_the_emptiest_cluster_for_each(parts: list[Component], i
 @given(parts=components, idle=idle_processors)
 @settings(max_examples=examples(200), deadline=None)
 def test_cluster_minimization_takes_the_fewest_clusters(parts: list[Component], idle: dict[str, int]) -> None:
-    """Of all assignments; and finds one whenever there is one."""
     placed = policy_of(PLACEMENT_POLICIES, "CM").place(parts, idle, NOWHERE)
     ways = fitting(parts, idle)
     assert (placed is None) == (not ways)

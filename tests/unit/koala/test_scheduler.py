@@ -267,7 +267,6 @@ def test_the_checks_bite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_step_that_the_table_lacks_is_refused() -> None:
-    """All pairs of state and stimulus."""
     for state in {before for before, _ in TRANSITIONS} | set(TRANSITIONS.values()):
         for stimulus in Stimulus:
             change = Change(1, "a", state=state)
@@ -339,7 +338,6 @@ def test_das3_is_the_papers_table_1() -> None:
     ],
 )
 def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -> None:
-    """Told with the file and the key."""
     path = tmp_path / "x.toml"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=words):
@@ -347,7 +345,6 @@ def test_a_file_that_is_no_multicluster(tmp_path: Path, text: str, words: str) -
 
 
 def test_options_that_do_not_exist_are_told() -> None:
-    """With those that do."""
     with pytest.raises(ConfigurationError, match="unknown size policy 'fpmsa'; did you mean 'fpsma'"):
         run(job(1, 0, 1, Sizes(2, 2, 2)), sizes="FPMSA")
     assert set(PLACEMENT_POLICIES.names()) == {"wf", "cf", "cm", "fcm"}

@@ -20,12 +20,10 @@ POLICIES |= {name: policy() for name, policy in EXAMPLES.OWN.items()}
 
 
 def jobs(*sizes: int, limits: Sizes = ANY) -> list[RunningMalleable]:
-    """Jobs 1, 2, ... in the order of their starts."""
     return [RunningMalleable(number, 10 * number, size, limits) for number, size in enumerate(sizes, 1)]
 
 
 def carry(asking, accepted) -> list[tuple[int, int]]:
-    """All messages, answered by a function of the message."""
     told = []
     try:
         message = next(asking)
@@ -130,7 +128,6 @@ LIMITS = (Sizes(1, 1, 3), Sizes(1, 2, 5), Sizes(2, 2, 4))
 
 
 def share_of(size: int, limits: Sizes) -> Fraction:
-    """Where a size lies in its range."""
     return Fraction(size - limits.minimum, limits.maximum - limits.minimum)
 
 

@@ -31,7 +31,6 @@ sys.exit(keeper.main())
 
 
 def answer_to(question: dict[str, Any]) -> dict[str, Any]:
-    """Return the worker's answer, as this account."""
     text = json.dumps(question).encode()
     done = subprocess.run(WORKER, input=text, capture_output=True, check=True, timeout=LIMIT_S)
     answer: dict[str, Any] = json.loads(done.stdout)

@@ -105,7 +105,6 @@ def test_files_are_listed_and_read_from_subfolders_under_any_name(ask: Any, tmp_
 
 
 def packed(*entries: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, **headers: str) -> bytes:
-    """Return a compressed archive, with additional headers of its entries."""
     found = io.BytesIO()
     with tarfile.open(fileobj=found, mode="w:gz") as archive:
         for name, data in entries:

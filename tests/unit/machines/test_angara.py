@@ -75,35 +75,6 @@ def test_mean_distances_are_those_of_all_pairs() -> None:
         assert mean_torus_distance(shape, extents) * max(len(pairs), 1) == wrapped
 
 
-def test_a_job_takes_and_gives_back_its_nodes() -> None:
-    machine = machine_of()
-    placement = machine.place(JobRequest(7, 4))
-    assert placement is not None
-    machine.allocate(placement)
-    assert machine.free == 12
-    assert machine.node_state(next(iter(bits_of(placement.nodes)))) is NodeState.ALLOCATED
-    with pytest.raises(MachineError, match="job 7 is already running"):
-        machine.allocate(placement)
-    other = JobRequest(8, 4)
-    again = machine.place(other)
-    assert not again.nodes & placement.nodes
-    machine.release(7)
-    with pytest.raises(MachineError, match="job 7 is not running"):
-        machine.release(7)
-    assert machine.free == 16
-
-
-def test_taken_nodes_are_named() -> None:
-    machine = machine_of()
-    first = machine.place(JobRequest(1, 16))
-    assert first is not None
-    machine.allocate(first)
-    second = machine_of().place(JobRequest(2, 2))
-    assert second is not None
-    with pytest.raises(MachineError, match=r"nodes t\[00x\d\d\] are not free"):
-        machine.allocate(second)
-
-
 def test_names_have_a_digit_a_dimension() -> None:
     machine = load_machine("angara-4x4x3x2")
     assert isinstance(machine, AngaraMachine)
@@ -145,16 +116,6 @@ def test_drained_and_down_nodes_are_left_out() -> None:
     assert not placement.nodes & (node(machine, 1, 1) | node(machine, 2, 2))
     machine.set_node_state(node(machine, 1, 1) | node(machine, 2, 2), NodeState.IDLE)
     assert machine.fits_ever(JobRequest(1, 16))
-
-
-def test_fits_ever_looks_past_running_jobs() -> None:
-    machine = machine_of()
-    placement = machine.place(JobRequest(1, 16))
-    assert placement is not None
-    machine.allocate(placement)
-    assert machine.place(JobRequest(2, 16)) is None
-    assert machine.fits_ever(JobRequest(2, 16))
-    assert not machine.fits_ever(JobRequest(2, 17))
 
 
 def test_a_failed_node_is_bypassed_where_routes_lead_around_it() -> None:

@@ -137,7 +137,6 @@ class Blocks:
         self.freed: dict[str, int] = {}
 
     def startup(self, block: str, now: int) -> int:
-        """Seconds until a block is booted."""
         if not self.boots or block in self.booted:
             return 0
         mine = parts(block, self.kind)

@@ -7,37 +7,14 @@ import pytest
 
 from ramp.errors import MachineError
 from simulation import NodeMachine
+from simulation.machine_files import load_machine
 from simulation.machines.flat import FlatMachine
 from simulation.machines.grid import Grid, bits_of, rotations, shapes_of_size
-from simulation.machines.interface import Connection, JobRequest, NodeState, Placement, units_out
-
-
-def test_processors_are_taken_and_given_back():
-    machine = FlatMachine(10)
-    first = machine.place(JobRequest(1, 6))
-    assert (first.size, machine.free) == (6, 10)
-    machine.allocate(first)
-    assert (machine.free, machine.capacity) == (4, 10)
-    assert machine.place(JobRequest(2, 5)) is None
-    assert machine.fits_ever(JobRequest(2, 10))
-    assert not machine.fits_ever(JobRequest(2, 11))
-    assert machine.place_first([JobRequest(2, 5), JobRequest(3, 4)])[0] == 1
-    machine.release(1)
-    assert machine.free == 10
-    assert dict(machine.running) == {}
+from simulation.machines.interface import Connection, JobRequest, Machine, NodeState, Placement, units_out
 
 
 def test_what_is_not_there_is_refused():
     machine = FlatMachine(4)
-    machine.allocate(Placement(1, 3))
-    for wrong, message in [
-        (Placement(1, 1), "already running"),
-        (Placement(2, 2), "needs 2 processors, but 1 are free"),
-    ]:
-        with pytest.raises(MachineError, match=message):
-            machine.allocate(wrong)
-    with pytest.raises(MachineError, match="not running"):
-        machine.release(2)
     with pytest.raises(MachineError, match="no processor 4"):
         machine.node_state(4)
     with pytest.raises(MachineError, match="one by one"):
@@ -126,8 +103,40 @@ class Chosen(NodeMachine):
             raise ZeroDivisionError("no switches")
         if self.answer is not None:
             return self.answer  # type: ignore[no-any-return]
-        nodes = [1 << number for number in range(8) if free >> number & 1]
+        nodes = [1 << number for number in range(free.bit_length()) if free >> number & 1]
         return sum(nodes[-size:])
+
+
+@pytest.mark.loops
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [
+        (FlatMachine(64), "needs 64 processors, but 32 are free"),
+        (Chosen("chosen", 64), "taken or out of service"),
+        (load_machine("bgl-half"), r"midplanes bgl\[000x133\] are not free"),
+        (load_machine("angara-4x4x4"), r"nodes ang\[\d{3}x\d{3}\] are not free"),
+    ],
+    ids=["flat", "nodes", "cables", "angara"],
+)
+def test_units_are_taken_and_given_back(machine: Machine, told: str) -> None:
+    machine = machine.copy()
+    whole, half, other = JobRequest(1, 64), JobRequest(2, 32), JobRequest(3, 32)
+    everything, placement = machine.place(whole), machine.place(half)
+    machine.allocate(placement)
+    assert (machine.free, machine.capacity, dict(machine.running)) == (32, 64, {2: placement})
+    assert {machine.node_state(unit) for unit in bits_of(placement.nodes)} <= {NodeState.ALLOCATED}
+    assert machine.place(whole) is None
+    assert machine.fits_ever(whole)
+    assert not machine.fits_ever(JobRequest(1, 65))
+    index, beside = machine.place_first([whole, other])
+    assert (index, beside.nodes & placement.nodes) == (1, 0)
+    for wrong, message in ((placement, "job 2 is already running"), (everything, told)):
+        with pytest.raises(MachineError, match=message):
+            machine.allocate(wrong)
+    machine.release(2)
+    with pytest.raises(MachineError, match="job 2 is not running"):
+        machine.release(2)
+    assert (machine.free, dict(machine.running)) == (64, {})
 
 
 @pytest.mark.parametrize(

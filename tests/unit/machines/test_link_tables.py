@@ -7,6 +7,7 @@ import pytest
 from ramp.errors import MachineError
 from simulation.machines.bluegene.link_sets import Cable, LinkTable, build_link_table, parse_wiring, ring_wiring
 from simulation.machines.interface import Connection
+from tests.reference import bluegene_loop as loop
 
 MESH, TORUS = Connection.MESH, Connection.TORUS
 W14 = "1.4>0.3 2.2>0.5 0.2>1.5 1.2>3.5 2.4>3.3 4.2>2.5 3.4>2.3 3.2>5.5 4.4>5.3 6.2>4.5 5.4>4.3 5.2>7.5 6.4>7.3 7.2>6.5"
@@ -33,14 +34,6 @@ LINE = TABLES["W14"]
 Y_LINE = table_of(Y4, 4)
 
 
-def run(first: int, last: int) -> tuple[int, ...]:
-    return tuple(range(first, last + 1))
-
-
-def fewest(table: LinkTable, members: tuple[int, ...], connection: Connection) -> int:
-    return len(table.link_sets(members, connection)[0])
-
-
 def fit_together(table: LinkTable, wanted: list[tuple[tuple[int, ...], Connection]], used: frozenset = frozenset()):
     """Whether all sets can be joined at once with disjoint cables."""
     if not wanted:
@@ -57,7 +50,7 @@ def cuts(width: int) -> list[list[tuple[int, ...]]]:
     found = []
     for mask in range(1 << (width - 1)):
         bounds = [0, *(i + 1 for i in range(width - 1) if mask >> i & 1), width]
-        found.append([run(a, b - 1) for a, b in pairwise(bounds)])
+        found.append([tuple(range(low, high)) for low, high in pairwise(bounds)])
     return found
 
 
@@ -130,63 +123,6 @@ def test_logical_numbering_is_the_same_wiring():
     assert physical == set(L14.split())
 
 
-def test_size_of_the_table():
-    large = [members for size in range(2, 9) for members in combinations(range(8), size)]
-    assert len(large) == 247
-    entries = {
-        connection: [labels for members in large for labels in LINE.link_sets(members, connection)]
-        for connection in (MESH, TORUS)
-    }
-    assert len(entries[TORUS]) == 398
-    assert len(entries[MESH]) == 1318
-    assert len(LINE.cycles) == 10
-    assert len(LINE.paths) == 102
-    assert all(LINE.link_sets(members, connection) for members in large for connection in (MESH, TORUS))
-    runs = [run(a, b) for a, b in combinations(range(8), 2)]
-    assert max(len(LINE.link_sets(members, TORUS)) for members in runs) == 6
-    assert max(len(LINE.link_sets(members, MESH)) for members in runs) == 12
-    assert LINE.link_sets((1, 2, 3), MESH) == (
-        (3, 6), (1, 2, 3), (1, 2, 6), (3, 5, 7, 10), (1, 2, 5, 7, 10), (3, 5, 7, 9, 11, 13), (1, 2, 5, 7, 9, 11, 13),
-    )  # fmt: skip
-    assert len(LINE.link_sets((1, 2, 3), TORUS)) == 3
-    assert len(LINE.link_sets((3, 4, 5), MESH)) == 8
-    assert (4, 5, 10) in LINE.link_sets((3, 4, 5), MESH)
-    assert len(LINE.link_sets((3, 4, 5), TORUS)) == 4
-
-
-def test_cycles_in_closed_form():
-    left, right = (2, 4, 8, 12), (0, 6, 10, 13)
-    between = ((3, 1), (7, 5), (11, 9))
-    expected = {
-        (run(2 * a, 2 * b + 1), tuple(sorted((left[a], right[b], *(c for pair in between[a:b] for c in pair)))))
-        for a in range(4)
-        for b in range(a, 4)
-    }
-    assert {(tuple(sorted(cycle.switches)), cycle.labels) for cycle in LINE.cycles} == expected
-    for first, last in combinations(range(8), 2):
-        assert fewest(LINE, run(first, last), TORUS) == 2 * (last // 2 - first // 2 + 1)
-        assert fewest(LINE, run(first, last), MESH) == last - first + (first % 2 == 1 and last % 2 == 0)
-    for one, two in combinations(LINE.cycles, 2):
-        (a, b), (c, d) = [(min(w.switches) // 2, max(w.switches) // 2) for w in (one, two)]
-        overlap = min(b, d) - max(a, c) + 1
-        assert set(one.labels).isdisjoint(two.labels) == (overlap <= 1 and a != c and b != d)
-
-
-def test_every_contiguous_set_has_cables_of_its_own():
-    smallest = {}
-    for first, last in combinations(range(8), 2):
-        members = run(first, last)
-        sets = LINE.link_sets(members, TORUS)
-        assert len(sets) == 1 or len(sets[1]) > len(sets[0])
-        smallest[members] = set(sets[0])
-        for labels in LINE.link_sets(members, MESH):
-            if len(labels) == fewest(LINE, members, MESH):
-                assert set(labels) <= smallest[members]
-    for one, two in combinations(smallest, 2):
-        if set(one).isdisjoint(two):
-            assert smallest[one].isdisjoint(smallest[two])
-
-
 def test_first_free_set_never_refuses_in_any_order_of_arrival():
     cases = 0
     for mixture in mixtures(8):
@@ -200,48 +136,16 @@ def test_first_free_set_never_refuses_in_any_order_of_arrival():
     assert cases == 2345
 
 
-MINIMUM_SETS = {
-    "0-1": ("0,2", "0 2"), "1-2": ("1,2,3,6", "1,2 3,6"), "2-3": ("4,6", "4 6"), "3-4": ("4,5,7,10", "4,5 7,10"),
-    "4-5": ("8,10", "8 10"), "5-6": ("8,9,11,13", "8,9 11,13"), "6-7": ("12,13", "12 13"),
-    "0-2": ("1,2,3,6", "1,2"), "1-3": ("1,2,3,6", "3,6"), "2-4": ("4,5,7,10", "4,5"), "3-5": ("4,5,7,10", "7,10"),
-    "4-6": ("8,9,11,13", "8,9"), "5-7": ("8,9,11,13", "11,13"),
-}  # fmt: skip
+@pytest.mark.parametrize("table", [*TABLES.values(), Y_LINE], ids=[*TABLES, "Y4"])
+def test_link_sets_are_those_of_plain_walks(table):
+    width, cables = table.wiring.width, [str(cable) for cable in table.wiring.cables]
+    for size in range(1, width + 1):
+        for members, connection in product(combinations(range(width), size), (MESH, TORUS)):
+            found = loop.link_sets(width, cables, frozenset(members), connection is TORUS)
+            assert table.link_sets(members, connection) == tuple(tuple(sorted(labels)) for labels in found)
 
 
-@pytest.mark.parametrize("ends", sorted(MINIMUM_SETS))
-def test_which_sets_are_the_fewest(ends):
-    members = run(*map(int, ends.split("-")))
-    torus, meshes = MINIMUM_SETS[ends]
-
-    def texts(connection: Connection) -> list[str]:
-        least = fewest(LINE, members, connection)
-        return [",".join(map(str, s)) for s in LINE.link_sets(members, connection) if len(s) == least]
-
-    assert texts(TORUS) == [torus]
-    assert texts(MESH) == meshes.split(" ")
-
-
-def test_single_midplanes_need_no_cable():
-    for member in range(8):
-        assert LINE.link_sets((member,), TORUS) == ((),)
-        assert LINE.link_sets((member,), MESH) == ((),)
-
-
-def test_sets_around_the_end_of_the_line():
-    assert (fewest(LINE, (7, 0), TORUS), fewest(LINE, (7, 0), MESH)) == (8, 4)
-    for length in range(2, 8):
-        for start in range(9 - length, 8):
-            assert fewest(LINE, tuple((start + i) % 8 for i in range(length)), TORUS) == 8
-
-
-def test_y_and_z_lines():
-    for size in range(2, 5):
-        for members in combinations(range(4), size):
-            assert Y_LINE.link_sets(members, TORUS) == ((0, 1, 2, 3),)
-    meshes = {(0, 1): 1, (2, 3): 1, (1, 2): 2, (0, 1, 2): 2, (1, 2, 3): 2, (0, 1, 2, 3): 3, (3, 0): 2}
-    assert {members: fewest(Y_LINE, members, MESH) for members in meshes} == meshes
-    # cables of the ring 0>1>3>2>0: {1, 2} goes by 3 (cables 1>3, 3>2) or by 0 (2>0, 0>1)
-    assert set(Y_LINE.link_sets((1, 2), MESH)) == {(1, 2), (0, 3)}
+def test_only_meshes_share_a_y_or_z_line():
     assert fit_together(Y_LINE, [((0, 1), MESH), ((2, 3), MESH)])
     for connection in (MESH, TORUS):
         assert not fit_together(Y_LINE, [((0, 1), TORUS), ((2, 3), connection)])
@@ -258,8 +162,8 @@ def test_wide_lines_are_looked_up_set_by_set():
     ring = [f"{i}.2>{(i + 1) % 13}.5" for i in range(13)]
     split = [f"{a}.4>{b}.3" for k in range(1, 6) for a, b in ((k, 13 - k), (13 - k, k))] + ["7.4>6.3"]
     table = build_link_table(parse_wiring(13, ring + split))
-    assert fewest(table, (2, 11), TORUS) == 2
-    assert fewest(table, run(0, 12), TORUS) == 13
+    assert len(table.link_sets((2, 11), TORUS)[0]) == 2
+    assert len(table.link_sets(tuple(range(13)), TORUS)[0]) == 13
 
 
 def test_a_table_is_searched_once_for_each_wiring():
@@ -267,14 +171,12 @@ def test_a_table_is_searched_once_for_each_wiring():
     assert table_of(Y4, 4) is Y_LINE
 
 
-def test_nav_is_no_link_set():
-    with pytest.raises(MachineError, match="nav"):
-        LINE.link_sets((0, 1), Connection.NAV)
-
-
-def test_a_midplane_beyond_the_line_is_refused():
-    with pytest.raises(MachineError, match="got 8"):
-        LINE.link_sets((7, 8), MESH)
+@pytest.mark.parametrize(
+    ("members", "connection", "message"), [((0, 1), Connection.NAV, "nav"), ((7, 8), MESH, "got 8")]
+)
+def test_nav_and_midplanes_beyond_the_line_have_no_link_sets(members, connection, message):
+    with pytest.raises(MachineError, match=message):
+        LINE.link_sets(members, connection)
 
 
 def test_a_cable_is_read_with_its_label():

@@ -16,7 +16,6 @@ MACHINES = {name: load_machine(name) for name in ("bgl-half", "torus3d", "angara
 
 
 def test_a_flat_machine_keeps_what_both_sizes_have() -> None:
-    """Units without identity: nothing ever moves."""
     machine = FlatMachine(10)
     machine.allocate(machine.place(JobRequest(1, 4)))
     machine.allocate(machine.place(JobRequest(2, 3)))
@@ -31,7 +30,6 @@ def test_a_flat_machine_keeps_what_both_sizes_have() -> None:
 
 @pytest.mark.parametrize("machine", [FlatMachine(4), *MACHINES.values()], ids=lambda one: one.name)
 def test_who_does_not_run_has_no_size(machine) -> None:
-    """An error, not a new job."""
     with pytest.raises(MachineError, match="job 5 is not running"):
         machine.copy().reallocate(JobRequest(5, 2))
 
@@ -49,7 +47,6 @@ def test_a_box_on_blue_gene_grows_by_whole_planes_and_its_cables_come_along() ->
 
 
 def test_a_neighbour_in_the_way_makes_the_job_move_or_stay_as_it_is() -> None:
-    """Units that are down stay so as well."""
     machine = load_machine("angara-4x4x2")
     machine.allocate(machine.place(JobRequest(1, 4, (2, 2, 1), rotate=False)))
     mine = machine.running[1].nodes

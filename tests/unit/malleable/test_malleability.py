@@ -20,19 +20,14 @@ from simulation.malleable.malleability import (
 )
 
 
-def test_gadget_2_takes_what_the_paper_says() -> None:
-    """CoreGRID TR-0092, section 6.1: nearly ten minutes on 2, four at best; the sheet's values in between."""
+def test_applications_take_what_the_paper_says() -> None:
+    """CoreGRID TR-0092, section 6.1: GADGET-2 nearly ten minutes on 2, four at best; FT almost two, one at best."""
     times = [round(GADGET_2.run_time(size)) for size in (2, 4, 8, 16, 32, 46)]
     assert times == [600, 412, 318, 271, 247, 240]
-
-
-def test_ft_takes_what_the_paper_says() -> None:
-    """Almost two minutes on 2, one at best."""
     assert [round(NAS_FT.run_time(size)) for size in (2, 4, 8, 16, 32)] == [120, 88, 72, 64, 60]
 
 
 def test_amdahl_with_no_serial_part_is_ideal() -> None:
-    """T(p) = w / p."""
     assert AmdahlLaw(0, 60).run_time(6) == 10
 
 
@@ -66,7 +61,6 @@ def test_downeys_model(average: float, variance: float, size: int, speed_up: flo
 
 @pytest.mark.parametrize("variance", [0, 0.4, 1, 1.5, 3])
 def test_downeys_speed_up_only_rises_and_ends_at_the_average(variance: float) -> None:
-    """Its pieces meet."""
     values = [DowneyLaw(17, variance).speed_up(size) for size in range(1, 200)]
     assert values[0] == pytest.approx(1)
     assert all(b >= a - 1e-12 and b - a < 1 + 1e-9 for a, b in itertools.pairwise(values))
@@ -81,7 +75,6 @@ def test_a_table_has_straight_lines_between_its_points() -> None:
 
 @pytest.mark.parametrize("points", [((), ()), ((2, 2), (1.0, 1.0)), ((0,), (1.0,)), ((1, 2), (1.0, 0.0)), ((1,), ())])
 def test_a_table_that_is_none_is_refused(points: tuple) -> None:
-    """Ascending processors, times above 0."""
     with pytest.raises(WorkloadError):
         TableLaw(*points)
 
@@ -96,7 +89,6 @@ def test_a_table_that_is_none_is_refused(points: tuple) -> None:
     ],
 )
 def test_the_largest_allowed_size_of_an_offer(sizes: Sizes) -> None:
-    """Against a list of all sizes."""
     powers = {1 << exponent for exponent in range(10)}
     allowed = [size for size in range(sizes.minimum, sizes.maximum + 1) if not sizes.powers_of_two or size in powers]
     for offered in range(60):
@@ -107,7 +99,6 @@ def test_the_largest_allowed_size_of_an_offer(sizes: Sizes) -> None:
 
 @pytest.mark.parametrize("wrong", [(0, 1, 2), (3, 2, 4), (2, 5, 4), (5, 6, 7, True)])
 def test_sizes_that_are_none_are_refused(wrong: tuple) -> None:
-    """In order, from 1, and at least one that is allowed."""
     with pytest.raises(WorkloadError):
         Sizes(*wrong)
 
@@ -158,6 +149,5 @@ def test_who_is_malleable_at_a_share_is_so_at_every_larger_one_with_the_same_law
 
 
 def test_a_share_that_is_no_share() -> None:
-    """Told with its value."""
     with pytest.raises(WorkloadError, match=r"got 1\.5, expected 0 to 1"):
         draw_laws(np.random.default_rng(1), 5, 1.5)

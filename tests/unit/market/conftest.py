@@ -16,5 +16,4 @@ def config(tmp_path: Path) -> Path:
 
 
 def wanted(**terms: object) -> ramp.RequestTemplate:
-    """Ask for eight cores that begin in ten minutes."""
     return ramp.request(**{"cores": 8, "wall_time": "1h", "start": "+10min", "price": 70, **terms})

@@ -124,7 +124,6 @@ def hostile(value: Any) -> Iterator[Any]:
 
 
 def bought(market: Market) -> str:
-    """Buy a slot; return the id of its agreement."""
     found = ramp.Market(market.access).submit(wanted(cores=1, end="+10h"))
     assert found.committed, found.reason
     return found.units[0].agreement_id

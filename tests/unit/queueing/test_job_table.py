@@ -13,12 +13,11 @@ def log_of(*lines: str) -> SwfLog:
 
 
 def line(number: int, submit: int, run: int, allocated: int, *, asked: int = -1, requested: int = -1) -> str:
-    """A job line with the fields that matter."""
     return f"{number} {submit} 0 {run} {allocated} -1 -1 {asked} {requested} -1 1 1 1 1 1 1 -1 -1"
 
 
 def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
-    """Unknown run time or unknown processors: out. Run time 0: in. Order: submission, then the log's."""
+    """Unknown submission, run time or processors: out. Run time 0: in. Order: submission, then the log's."""
     jobs = jobs_of_log(
         log_of(
             line(1, 50, 10, 4),
@@ -26,17 +25,13 @@ def test_jobs_that_never_ran_are_left_out_and_the_others_sorted() -> None:
             line(3, 20, 10, -1),
             line(4, 20, 0, 2),
             line(5, 20, 7, 0, asked=3),
+            line(6, -1, 10, 4),
         )
     )
     assert jobs.job_number.tolist() == [4, 5, 1]
     assert jobs.size.tolist() == [2, 3, 4]
     assert jobs.submit_time.tolist() == [20_000_000, 20_000_000, 50_000_000]
     assert jobs.line.tolist() == [3, 4, 0]
-
-
-def test_a_job_of_unknown_submission_is_left_out() -> None:
-    """-1 is SWF's word for unknown; no machine can have been sent a job then."""
-    assert jobs_of_log(log_of(line(1, -1, 10, 4), line(2, 0, 10, 4))).job_number.tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +71,6 @@ def test_load_is_reached_on_whole_seconds() -> None:
 
 
 def test_logs_without_usable_jobs_or_with_doubled_numbers_are_refused() -> None:
-    """Both would give results that mean nothing."""
     with pytest.raises(WorkloadError, match=r"no job has .* among the log's 1 jobs"):
         jobs_of_log(log_of(line(1, 0, -1, 4)))
     with pytest.raises(WorkloadError, match="occurs twice"):
@@ -105,7 +99,6 @@ def test_scaled_arrivals_offer_the_load_and_keep_their_proportions(load: float) 
 
 
 def test_loads_that_make_no_sense_are_refused() -> None:
-    """Zero, negative and undefined loads, and jobs that all come at once."""
     for load in (0, -1, float("nan"), float("inf")):
         with pytest.raises(WorkloadError, match="above 0"):
             scale_arrivals(SUBMIT, RUN, SIZE, 100, load)

@@ -32,7 +32,6 @@ def starts(ended: list[EndedJob]) -> dict[int, int]:
 
 
 def test_what_ends_gives_way_to_what_comes_in_the_same_instant() -> None:
-    """Ends come before submissions, so a job that comes as another ends starts at once."""
     simulation, ended = simulate(job(1, 0, 100, 10), job(2, 100, 5, 10))
     simulation.run()
     assert starts(ended) == {1: 0, 2: 100}
@@ -56,7 +55,6 @@ def test_a_job_larger_than_the_machine_is_refused_and_holds_nobody_up() -> None:
     [(Overrun.CUT, 60, EndReason.REQUESTED_TIME_OVER), (Overrun.KEEP, 100, EndReason.COMPLETED)],
 )
 def test_a_job_that_outruns_its_request_is_cut_or_kept(overrun: Overrun, end: int, reason: EndReason) -> None:
-    """The option decides, and the reason says which."""
     simulation, ended = simulate(job(1, 0, 100, 4, requested=60), overrun=overrun)
     simulation.run()
     assert (ended[0].end_time, ended[0].reason) == (end, reason)
@@ -83,14 +81,12 @@ def test_a_reservation_is_refused_where_running_jobs_or_other_reservations_are()
 
 @pytest.mark.parametrize("shape", [(9, 4, 4), None])
 def test_a_reservation_larger_than_the_machine_is_not_granted(shape: tuple[int, ...] | None) -> None:
-    """Torus and flat machine alike: there is never room for it."""
     for machine in (load_machine("bgl"), FlatMachine(128)):
         simulation = QueueSimulation(machine, make_scheduler("easy"))
         assert simulation.reserve(JobRequest(-1, 144, shape), 0, 100) is None
 
 
 def test_a_cancelled_reservation_makes_room_at_once() -> None:
-    """A job that waits for the reservation's end starts when the reservation is given back."""
     simulation, ended = simulate(job(1, 0, 150, 5), scheduler="easy")
     reservation = simulation.reserve(JobRequest(-1, 6), 100, 100)
     assert reservation is not None
@@ -103,7 +99,6 @@ def test_a_cancelled_reservation_makes_room_at_once() -> None:
 
 
 def test_a_begun_reservation_can_be_given_back() -> None:
-    """Its processors are free from then on."""
     simulation, ended = simulate(job(1, 20, 5, 10))
     reservation = simulation.reserve(JobRequest(-1, 10), 10, 90)
     assert reservation is not None
@@ -155,7 +150,6 @@ def test_a_reservation_on_a_torus_fixes_midplanes_and_cables() -> None:
 
 
 def test_advance_stops_the_clock_where_it_is_told() -> None:
-    """A live machine is moved in steps of its owner's choosing."""
     simulation, ended = simulate(job(1, 5, 10, 1))
     simulation.advance(14)
     assert (simulation.now, len(ended), list(simulation.running)) == (14, 0, [1])

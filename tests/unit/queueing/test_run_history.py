@@ -63,7 +63,6 @@ def test_runs_of_bits() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_units_without_places_are_drawn_once_each(seed: int) -> None:
-    """Every running job has as many units as it asked for, none two, and none lies outside the machine."""
     jobs = crowd(seed, 40, 12)
     reservation = ReservationRequest(JobRequest(-1, 5), 40, 25)
     run = run_log(FlatMachine(16), jobs, SchedulerOptions("easy"), reservations=[reservation])

@@ -52,24 +52,22 @@ def shape_of(slot: Slot) -> list[int]:
     return list(json.loads(slot.token)["shape"])
 
 
-@pytest.mark.parametrize(("cores", "charged"), [(1, 1), (1024, 1), (1025, 2), (3000, 3), (5 * 1024, 5)])
-def test_cores_are_rounded_up_to_whole_midplanes(cores: int, charged: int) -> None:
-    assert slot_of(bgl(), unit(cores)).cores == charged * MIDPLANE
-
-
-def test_a_size_that_is_no_box_takes_the_smallest_box_above() -> None:
-    # 11 midplanes fit no box of 8x4x4; 12 = 1x3x4 do
-    assert slot_of(bgl(), unit(11 * MIDPLANE)).cores == 12 * MIDPLANE
-
-
-def test_whole_nodes_count_even_where_a_node_is_not_filled() -> None:
-    wanted = replace(unit(1), cores=Nodes(513, 1))
-    assert slot_of(bgl(), wanted).cores == 2 * MIDPLANE
-
-
-def test_coprocessor_mode_has_one_processor_a_node() -> None:
-    assert slot_of(bgl(), unit(1024, node_use="virtual")).cores == MIDPLANE
-    assert slot_of(bgl(), unit(1024, node_use="coprocessor")).cores == 2 * MIDPLANE
+@pytest.mark.parametrize(
+    ("wanted", "charged"),
+    [
+        *((unit(cores), charged) for cores, charged in ((1, 1), (1024, 1), (1025, 2), (3000, 3), (5 * 1024, 5))),
+        # 11 midplanes fit no box of 8x4x4; 12 = 1x3x4 do
+        (unit(11 * MIDPLANE), 12),
+        # whole nodes count even where a node is not filled
+        (replace(unit(1), cores=Nodes(513, 1)), 2),
+        # coprocessor mode has one processor a node
+        (unit(1024, node_use="virtual"), 1),
+        (unit(1024, node_use="coprocessor"), 2),
+    ],
+    ids=["1", "1024", "1025", "3000", "5120", "no box", "whole nodes", "virtual", "coprocessor"],
+)
+def test_cores_are_rounded_up_to_boxes_of_whole_midplanes(wanted: RequestUnit, charged: int) -> None:
+    assert slot_of(bgl(), wanted).cores == charged * MIDPLANE
 
 
 def test_geometry_counts_nodes_and_is_rounded_up_to_midplanes() -> None:

@@ -1,12 +1,14 @@
-"""A book of reservations forgets what the market asks for no more, also on disk, and nothing else."""
+"""A book of reservations: what it forgets, in memory and on disk; files that are cut, spoilt or shared."""
 
 import json
+import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
 
-from ramp.errors import WrongVersion
-from ramp.model.instant import HOUR, MINUTE
+from ramp.errors import PluginError, WrongVersion
+from ramp.model.instant import HOUR, SECOND
 from ramp.model.slot import Slot
 from simulation.resource import reservation_book
 from simulation.resource.reservation_book import LINES_PER_KEY, Change, ReservationBook, Standing
@@ -20,10 +22,14 @@ def book(folder: Path | None, **more: object) -> ReservationBook:
     return ReservationBook("steady", "m1", folder, **more)  # type: ignore[arg-type]
 
 
+def hold(opened: ReservationBook, key: str) -> None:
+    with opened.writing() as writer:
+        writer.hold(key, 1, SLOT, NOW + HOUR, NOW)
+
+
 def sell(opened: ReservationBook, *keys: str) -> None:
     for key in keys:
-        with opened.writing() as writer:
-            writer.hold(key, 1, SLOT, NOW + MINUTE, NOW)
+        hold(opened, key)
         with opened.writing() as writer:
             writer.confirm(key, NOW)
 
@@ -134,3 +140,78 @@ def test_a_book_restored_from_a_backup_never_repeats_a_name(tmp_path: Path) -> N
     kept = {each.key: each.reservation_id for each in restored.live(NOW)}
     assert lost & set(kept.values()) == {kept["a"]}
     assert len({*lost, *kept.values()}) == 5
+
+
+def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path: Path) -> None:
+    hold(book(tmp_path), "a")
+    journal = tmp_path / "m1.reservations.jsonl"
+    whole = journal.read_bytes()
+    hold(book(tmp_path), "b")
+    for length in range(len(whole), len(journal.read_bytes())):
+        journal.write_bytes(journal.read_bytes()[:length])
+        assert book(tmp_path).standing("b", NOW) is Standing.UNKNOWN
+        hold(book(tmp_path), "b")
+        assert [each.key for each in book(tmp_path).live(NOW)] == ["a", "b"]
+        assert [line["key"] for line in lines(tmp_path)[1:]] == ["a", "b"]
+
+
+def test_a_journal_cut_within_its_first_line_begins_anew(tmp_path: Path) -> None:
+    journal = tmp_path / "m1.reservations.jsonl"
+    journal.write_text('{"format":"ramp-res')
+    hold(book(tmp_path), "a")
+    assert book(tmp_path).standing("a", NOW) is Standing.HELD
+
+
+def test_one_sees_what_another_wrote(tmp_path: Path) -> None:
+    first, second = book(tmp_path), book(tmp_path)
+    hold(first, "a")
+    assert second.standing("a", NOW) is Standing.HELD
+    before = second.live(NOW)
+    hold(first, "b")
+    hold(second, "c")
+    ids = {each.key: each.reservation_id for each in first.live(NOW)}
+    assert {key: each.rpartition("-")[2] for key, each in ids.items()} == {"a": "1", "b": "2", "c": "3"}
+    assert second.live(NOW) != before
+    assert second.live(NOW) is second.live(NOW + SECOND)
+
+
+def _hold_many(folder: str, worker: int) -> None:
+    opened = book(Path(folder))
+    for number in range(20):
+        hold(opened, f"{worker}-{number}")
+
+
+def test_processes_do_not_lose_each_others_reservations(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_hold_many, args=(os.fspath(tmp_path), worker)) for worker in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(300)
+        assert worker.exitcode == 0
+    live = book(tmp_path).live(NOW)
+    assert len(live) == 60
+    assert len({each.reservation_id for each in live}) == 60
+
+
+@pytest.mark.parametrize("spoil", ["no json\n", '{"op":"hold"}\n', '{"op":"confirm","key":"unknown"}\n', "[]\n"])
+def test_a_spoilt_journal_names_file_and_line(tmp_path: Path, spoil: str) -> None:
+    hold(book(tmp_path), "a")
+    journal = tmp_path / "m1.reservations.jsonl"
+    journal.write_text(journal.read_text() + spoil)
+    with pytest.raises(PluginError, match=r"m1\.reservations\.jsonl:3: invalid reservation record"):
+        book(tmp_path)
+
+
+def test_another_machines_journal_and_a_shortened_one_are_refused(tmp_path: Path) -> None:
+    opened = book(tmp_path)
+    hold(opened, "a")
+    journal = tmp_path / "m1.reservations.jsonl"
+    journal.rename(tmp_path / "m2.reservations.jsonl")
+    with pytest.raises(PluginError, match=r"m2.*expected a header of"):
+        ReservationBook("steady", "m2", tmp_path)
+    with pytest.raises(PluginError, match="the file was removed"):
+        opened.live(NOW)
+    journal.write_text("")
+    with pytest.raises(PluginError, match=r"shrank from .* to 0 bytes"):
+        opened.live(NOW)

@@ -49,7 +49,6 @@ def sign_with(
     canonical: str = EXCLUSIVE,
     **options: object,
 ) -> str:
-    """Sign with any algorithm and option."""
     signer = WeakSigner(signature_algorithm=method, digest_algorithm=digest, c14n_algorithm=canonical)
     root = signer.sign(etree.fromstring(document), key=key, cert=[certificate], **options)
     return etree.tostring(root, encoding="unicode")
@@ -78,7 +77,6 @@ def certificate_for(
 def seal_of(
     notary: XmlNotary, performative: Performative, receiver: str, content: Content, now: Instant, in_reply_to: str = ""
 ) -> Seal:
-    """Seal a message of request-4, and return its seal."""
     message = Message(performative, notary.name, receiver, "request-4", content, in_reply_to=in_reply_to)
     seal = notary.seal(message, now).seal
     assert seal is not None

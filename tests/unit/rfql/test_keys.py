@@ -1,6 +1,7 @@
 """Keys and certificates on disk: modes, reuse, renewal, revocation, and what happens to damaged files."""
 
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -60,11 +61,20 @@ def test_private_keys_are_the_owner_s_alone(keys: KeyStore) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_key_that_others_can_read_is_not_used(keys: KeyStore) -> None:
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.chmod(0o640), r"identity\.pem: others can read .* chmod 600"),
+        (lambda path: path.write_bytes(path.read_bytes()[:40]), r"identity\.pem: not a private key in PEM"),
+    ],
+    ids=["others can read", "cut"],
+)
+def test_key_that_others_can_read_or_that_is_damaged_is_not_used(
+    keys: KeyStore, damage: Callable[[Path], object], told: str
+) -> None:
     keys.issue(USER, Role.USER, NOW)
-    path = keys.folder / "agents" / USER / "identity.pem"
-    path.chmod(0o640)
-    with pytest.raises(ConfigurationError, match=r"identity\.pem: others can read .* chmod 600"):
+    damage(keys.folder / "agents" / USER / "identity.pem")
+    with pytest.raises(ConfigurationError, match=told):
         keys.identity(USER)
 
 
@@ -218,14 +228,6 @@ def test_missing_things_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no certificate was issued for 'alice@localhost'"):
         keys.revoke(USER, NOW)
     assert keys.inventory(NOW) == ()
-
-
-def test_damaged_identity_is_named(keys: KeyStore) -> None:
-    keys.issue(USER, Role.USER, NOW)
-    path = keys.folder / "agents" / USER / "identity.pem"
-    path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(ConfigurationError, match=r"identity\.pem: not a private key in PEM"):
-        keys.identity(USER)
 
 
 def test_nothing_is_left_half_written(keys: KeyStore) -> None:

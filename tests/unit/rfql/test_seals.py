@@ -17,7 +17,7 @@ from ramp.model import contents
 from ramp.model.acl import OFFERS, SEALED, EncodedMessage, Message, Performative
 from ramp.model.agreement import Signed
 from ramp.model.instant import DAY, HOUR, MINUTE, SECOND, Instant
-from ramp.model.seal import Role, Seal
+from ramp.model.seal import Role
 from ramp.rfql import codec
 from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import PrivateKey, Trust
@@ -64,14 +64,6 @@ def deliver(user_notary: XmlNotary) -> Deliver:
 
 
 # What must pass, so that the refusals below mean something
-
-
-def test_sealed_message_arrives_as_it_was_sealed(sealed: Message, deliver: Deliver) -> None:
-    encoded = codec.encode(sealed)
-    assert encoded.metadata.keys() >= {"signed-at", "signature", "certificate"}
-    arrived = deliver(encoded)
-    assert arrived == sealed
-    assert arrived.seal == Seal(RESOURCE, Role.RESOURCE, USER, "request-4", NOW, text_of(sealed))
 
 
 def test_sealed_bytes_are_these(sealed: Message, store: KeyStore) -> None:

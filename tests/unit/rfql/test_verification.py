@@ -33,7 +33,6 @@ def check(tmp_path: Path, store: KeyStore):
 
 @pytest.fixture
 def both_signed(user_notary: XmlNotary, resource_notary: XmlNotary) -> Callable[[Agreement], str]:
-    """The document of an agreement with both signatures."""
     return lambda agreement: resource_notary.sign(user_notary.sign(Signed(agreement), NOW), NOW).document
 
 

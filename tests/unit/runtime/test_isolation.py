@@ -20,7 +20,6 @@ SWARM = tiny_market({"alice": 1}, prices={"site": (40, 20)})
 
 
 def foreign(folder: Path, name: str) -> metadata.EntryPoint:
-    """An entry point of another distribution."""
     found = metadata.PathDistribution(install(folder, name, f"[{PLUGIN_GROUP}]\nother = other:Machine\n"))
     (entry,) = found.entry_points
     return entry

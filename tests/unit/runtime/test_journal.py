@@ -141,7 +141,6 @@ BOTH = ["HoldMade", "SlotReleased"]
 
 
 def made(number: int) -> list[Record]:
-    """An offer's records."""
     released = SlotReleased(f"o{number}", "", RefusalCode.HOLD_EXPIRED, "no CONFIRM came", 0, None, 20)
     return [HoldMade(f"o{number}", f"R{number}", 20, 10), released]
 
@@ -159,7 +158,6 @@ def references(journal: SqliteJournal) -> list[str]:
 
 
 def kinds(path: Path, reference: str) -> list[str]:
-    """The kinds of the archived records of a reference."""
     return [type(record).__name__ for record in Archive(path).of_reference(reference)]
 
 

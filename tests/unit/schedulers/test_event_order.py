@@ -94,7 +94,6 @@ def test_the_order_of_pyss_is_for_what_pyss_does() -> None:
 
 
 def test_unknown_names_and_windows_are_refused() -> None:
-    """The error names what there is."""
     with pytest.raises(ConfigurationError, match="fcfs"):
         make_scheduler("backfill")
     with pytest.raises(ConfigurationError, match=r"window-first-fit\.window: got 0, expected a whole number from 1"):

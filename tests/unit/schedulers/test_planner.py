@@ -1,7 +1,5 @@
 """The plan: availability over time and space."""
 
-import itertools
-
 import pytest
 from example_counts import examples
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from simulation.machines.flat import FlatMachine
 from simulation.machines.interface import Connection, JobRequest, Placement
 from simulation.planning.plan import Plan
 from simulation.schedulers.planner import placements_conflict
+from tests.reference.bluegene_loop import cables_of
 
 pytestmark = pytest.mark.loops
 
@@ -23,15 +22,6 @@ def request(number: int, shape: tuple[int, int, int], *, torus: bool = False) ->
     size = shape[0] * shape[1] * shape[2]
     connection = Connection.TORUS if torus else Connection.MESH
     return JobRequest(number, size, shape, connection=connection)
-
-
-def cables(placement: Placement) -> set[tuple[object, ...]]:
-    """Cables one by one: dimension, the line's coordinates, label."""
-    found: set[tuple[object, ...]] = set()
-    for dimension, labels in enumerate(placement.links):
-        others = [members for index, members in enumerate(placement.members) if index != dimension]
-        found |= {(dimension, *line, label) for line in itertools.product(*others) for label in labels}
-    return found
 
 
 @settings(max_examples=examples(100))
@@ -57,7 +47,7 @@ def test_conflicts_are_shared_midplanes_or_cables(
     other = machine.place(request(2, second, torus=tori[1]))
     if one is None or other is None:
         return
-    expected = bool(one.nodes & other.nodes) or bool(cables(one) & cables(other))
+    expected = bool(one.nodes & other.nodes) or not {*cables_of(one)}.isdisjoint(cables_of(other))
     assert placements_conflict(one, other) == expected
 
 
@@ -101,7 +91,6 @@ def test_a_later_booking_is_stepped_around_where_there_is_another_place() -> Non
 
 
 def test_planning_leaves_the_machine_alone() -> None:
-    """The plan works on a copy."""
     machine = BGL.copy()
     plan = Plan(machine, 0, [])
     found = plan.fits_at(request(1, (2, 2, 2)), 0, 10)

@@ -85,13 +85,11 @@ def test_the_request_shrinks_and_grows_with_the_job() -> None:
 
 
 def test_what_one_gives_up_another_gets_at_once() -> None:
-    """A shrunk job makes room for the head of the queue in the same decision."""
     ended = run(Scripted((10, 1, 8)), job(1, 100, 16, malleable()), job(2, 10, 8, None))
     assert {one.job.job_number: one.start_time for one in ended} == {1: 0, 2: 10}
 
 
 def test_no_room_changes_nothing() -> None:
-    """The answer is None and the job ends when it would have."""
     scheduler = Scripted((10, 1, 9))
     ended = run(scheduler, job(1, 100, 8, malleable()), job(2, 100, 8, None))
     assert scheduler.answers == [None]
@@ -101,13 +99,11 @@ def test_no_room_changes_nothing() -> None:
 
 @pytest.mark.parametrize(("how", "size", "words"), [(None, 4, "is rigid"), (malleable(), 17, "may have 1 to 16")])
 def test_a_size_that_a_job_may_not_have_is_the_schedulers_fault(how, size: int, words: str) -> None:
-    """Told with the scheduler, the job and what it may have."""
     with pytest.raises(MachineError, match=words):
         run(Scripted((10, 1, size)), job(1, 100, 2, how))
 
 
 def test_who_does_not_run_cannot_change() -> None:
-    """Not started yet, or over."""
     with pytest.raises(MachineError, match="job 7, which is not running"):
         run(Scripted((0, 7, 2)), job(1, 100, 2, malleable()))
 
@@ -152,7 +148,6 @@ def test_a_workload_log_says_the_mean_and_that_it_is_one() -> None:
 
 
 def test_pictures_show_every_segment() -> None:
-    """A flat machine's bars: the first job on 2 units, then on 4."""
     result, _ = resized_log()
     bars = bars_without_places(result)
     widths = sorted(zip(bars.job_number.tolist(), bars.begin.tolist(), (bars.high - bars.low).tolist(), strict=True))

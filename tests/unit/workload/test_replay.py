@@ -104,12 +104,6 @@ def plan(
     )
 
 
-def test_waiting_jobs_are_planned_in_order_without_overtaking() -> None:
-    made = plan([(6, 100)], [(4, 50), (8, 30), (2, 10)], [])
-    made.profile()
-    assert made.planned_starts == [0, 100, 100]
-
-
 def test_jobs_are_planned_around_reservations() -> None:
     made = plan([(6, 100)], [(4, 50), (8, 30)], [ReservedWindow(20, 60, 3), ReservedWindow(120, 140, 10)])
     made.profile()

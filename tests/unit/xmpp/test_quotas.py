@@ -44,14 +44,6 @@ def test_each_sender_has_the_bucket_of_the_textbook(rate, burst, steps):
         assert quota.admits(sender, now) == buckets[sender].admits(now)
 
 
-def test_burst_then_rate():
-    quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=4, burst=3))
-    assert [quota.admits("a", 0) for _ in range(5)] == [True, True, True, False, False]
-    assert [quota.admits("a", SECOND // 4), quota.admits("a", SECOND // 4)] == [True, False]
-    assert quota.admits("b", SECOND // 4)
-    assert [quota.admits("a", 60 * SECOND) for _ in range(4)] == [True, True, True, False]
-
-
 def test_senders_remembered_are_bounded_and_an_active_one_stays_among_them(monkeypatch):
     monkeypatch.setattr(quotas, "SENDERS_MAX", 100)
     quota = SenderQuota(QuotaConfig(messages_per_sender_per_second=1, burst=1))

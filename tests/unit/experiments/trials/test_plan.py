@@ -35,7 +35,6 @@ from simulation.experiments.trials.xmpp import swarm_toml
 
 
 def steady(name: str, cores: int, start: int, minimum: int, load: float) -> ResourceConfig:
-    """A machine with a constant load."""
     return ResourceConfig(name, "steady", {"load": load}, StaticTerms(cores), PriceRange(start, minimum))
 
 
@@ -44,7 +43,6 @@ MARKET = (steady("a", 100, 80, 40, 0.5), steady("b", 100, 60, 50, 0.0), steady("
 
 
 def auctions(*rounds: int, price: int = 70, cores: int = 16) -> MarketPlan:
-    """One auction of each number of rounds."""
     wish = UnitWish(price, cores, 5 * MINUTE)
     submissions = tuple(
         Submission(
