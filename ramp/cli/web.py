@@ -17,7 +17,7 @@ from typing import Final
 
 import click
 
-from ramp.cli.interruption import CLOSED, interrupted_by
+from ramp.cli.connection import CLOSED, interrupted_by
 from ramp.cli.options import WholeNumber, example, file_type, folder_type, state_options, user_option
 from ramp.cli.verbs.launch import launch_in_background, up_text
 from ramp.cli.views.output import printed_as_json, say, waiting, wants_json

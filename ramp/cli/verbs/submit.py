@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import click
 
-from ramp.cli.connection import open_market
-from ramp.cli.interruption import interrupted_by
+from ramp.cli.connection import interrupted_by, open_market
 from ramp.cli.options import (
     ReadAs,
     WholeNumber,
