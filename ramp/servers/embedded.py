@@ -20,13 +20,7 @@ from ramp.servers.process import READY_LIMIT_S, ServerProcess
 
 
 class EmbeddedServer(ServerProcess):
-    """The embedded server as a child process.
-
-    Args:
-        state_dir: directory of registered accounts, certificate and log.
-        domain: XMPP domain of the agents.
-        port: TCP port for clients; None takes any free one and keeps it over restarts.
-    """
+    """The embedded server as a child process; `state_dir` is the directory of registered accounts too."""
 
     kind = "embedded"
     _channel: socket.socket

@@ -35,12 +35,7 @@ class _Session:
 
 
 class Router:
-    """Routing of one domain.
-
-    Args:
-        domain: the XMPP domain.
-        account_exists: returns whether an account with this user name exists.
-    """
+    """Routing of one XMPP domain."""
 
     def __init__(self, domain: str, account_exists: Callable[[str], bool]) -> None:
         self.domain = domain

@@ -107,13 +107,7 @@ def store_accounts(configuration: Path, domain: str, accounts: Mapping[str, Acco
 
 
 class ProsodyServer(ServerProcess):
-    """Prosody as a child process.
-
-    Args:
-        state_dir: directory of accounts, certificate, configuration and log.
-        domain: XMPP domain of the agents.
-        port: TCP port for clients; None takes any free one and keeps it over restarts.
-    """
+    """Prosody as a child process."""
 
     kind = "prosody"
 
