@@ -12,8 +12,8 @@ from ramp.agents.roles import CommandedAgent, UserAgent
 from ramp.control import answering
 from ramp.control.answering import full_name
 from ramp.control.events import Event
-from ramp.control.requests import EVERYTHING, KeeperRequest, Request
-from ramp.model.contents import ChangePosted, DepositMade
+from ramp.control.requests import EVERYTHING, Request
+from ramp.model.contents import ChangePosted, DepositMade, DepositOrder, RefundOrder
 from ramp.model.money import credits_text
 from ramp.protocol import events as ev
 from ramp.protocol import progress as pr
@@ -95,18 +95,18 @@ class KeeperControl(ControlChannel):
         self._state = state
 
     async def answer(self, request: Request, reader: asyncio.StreamReader, who: str) -> AsyncIterator[Event]:
-        if not isinstance(request, KeeperRequest):
+        if not isinstance(request, ev.KeeperAsked):
             return
-        domain = str(self._commanded.jid.domain)
+        domain, word = str(self._commanded.jid.domain), request.word
         async for done in self._held(answering.commanded(request, self._ids.new, domain)):
             match done:
-                case DepositMade() if isinstance(request, ev.DepositOrdered):
-                    account = full_name(request.account, domain)
+                case DepositMade() if isinstance(word, DepositOrder):
+                    account = full_name(word.account, domain)
                     what = f"{credits_text(done.amount)} credits to {account} ({done.deposit_id})"
                     self._log(who, "deposit", account, what)
-                case ChangePosted() if isinstance(request, ev.RefundOrdered):
-                    what = f"{credits_text(done.refund)} credits refunded: {request.reason}"
-                    self._log(who, "refund", request.agreement_id, what)
+                case ChangePosted() if isinstance(word, RefundOrder):
+                    what = f"{credits_text(done.refund)} credits refunded: {word.reason}"
+                    self._log(who, "refund", word.agreement_id, what)
             yield done
 
     def _log(self, who: str, verb: str, name: str, what: str) -> None:

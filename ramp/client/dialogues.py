@@ -341,7 +341,7 @@ def fetched(any_id: str, folder: Path, paths: Sequence[str] = ()) -> Dialogue[tu
 
 def deposit(account_name: str, amount: int, memo: str, deposit_id: str) -> Dialogue[c.DepositMade]:
     """Credit an account, as the keeper."""
-    return _expected((yield ev.DepositOrdered(deposit_id, account_name, amount, memo)), c.DepositMade)
+    return _expected((yield ev.KeeperAsked(c.DepositOrder(deposit_id, account_name, amount, memo))), c.DepositMade)
 
 
 def refund(any_id: str, reason: str) -> Dialogue[c.ChangePosted]:
@@ -350,7 +350,7 @@ def refund(any_id: str, reason: str) -> Dialogue[c.ChangePosted]:
     found = matching(sorted(paid), any_id, lambda each: each)
     if len(found) > 1:
         raise not_one(f"agreement {any_id!r}", found)
-    return _expected((yield ev.RefundOrdered(found[0] if found else any_id, reason)), c.ChangePosted)
+    return _expected((yield ev.KeeperAsked(c.RefundOrder(found[0] if found else any_id, reason))), c.ChangePosted)
 
 
 def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
@@ -360,4 +360,4 @@ def changed(request: OwnerRequest) -> Dialogue[MarketChanged]:
 
 def overview(since: Instant | None, until: Instant | None) -> Dialogue[c.MarketOverview]:
     """Ask for all accounts and all trading, as the keeper."""
-    return _expected((yield ev.OverviewAsked("", since, until)), c.MarketOverview)
+    return _expected((yield ev.KeeperAsked(c.OverviewQuery("", since, until))), c.MarketOverview)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from ramp.control import events
 from ramp.control.requests import (
-    KeeperRequest,
     ListAgreements,
     ListJobs,
     ListRequests,
@@ -165,7 +164,7 @@ Subject = str | tuple[str, bool]
 """What a progress answers: a question by its id, or a change of an agreement, and whether that ends it."""
 
 
-def commanded(request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str) -> Conversation:
+def commanded(request: UserCommand | ev.KeeperAsked, new_id: Callable[[str], str], domain: str) -> Conversation:
     """Give a command and report its result; `domain` completes local names of agents and accounts."""
     command, subjects = _command(request, new_id, domain)
     yield command
@@ -183,7 +182,7 @@ def commanded(request: UserCommand | KeeperRequest, new_id: Callable[[str], str]
 
 
 def _command(
-    request: UserCommand | KeeperRequest, new_id: Callable[[str], str], domain: str
+    request: UserCommand | ev.KeeperAsked, new_id: Callable[[str], str], domain: str
 ) -> tuple[ev.Command, tuple[Subject, ...]]:
     """Return the command of a request with its own id, and the subjects of its answers.
 
@@ -202,17 +201,29 @@ def _command(
             if problem:
                 raise ConfigurationError(problem)
             return request, (ORDER_MARK + order.job_id,)
-        case ev.DepositOrdered(deposit_id, account, amount):
-            if amount <= 0:
-                raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
-            deposit_id = deposit_id or new_id("deposit")
-            return replace(request, deposit_id=deposit_id, account=full_name(account, domain)), (deposit_id,)
-        case ev.RefundOrdered(agreement_id):
-            return request, (agreement_id,)
+        case ev.KeeperAsked(word):
+            return _ordered(word, new_id, domain)
         case ev.MachineAsked(_, resource):
             request = replace(request, resource=full_name(resource, domain))
     query_id = new_id("query")
     return replace(request, query_id=query_id), (query_id,)
+
+
+def _ordered(
+    word: c.DepositOrder | c.RefundOrder | c.OverviewQuery, new_id: Callable[[str], str], domain: str
+) -> tuple[ev.Command, tuple[Subject, ...]]:
+    match word:
+        case c.DepositOrder(deposit_id, account, amount):
+            if amount <= 0:
+                raise ConfigurationError(f"the deposit must be above 0 minor units, got {amount}")
+            reference = deposit_id or new_id("deposit")
+            word = replace(word, deposit_id=reference, account=full_name(account, domain))
+        case c.RefundOrder(reference):
+            pass
+        case c.OverviewQuery():
+            reference = new_id("query")
+            word = replace(word, query_id=reference)
+    return ev.KeeperAsked(word), (reference,)
 
 
 def _subject(progress: pr.Progress) -> Subject:

@@ -73,9 +73,6 @@ UserCommand = ev.OffersApproved | ev.RequestWithdrawn | ev.AgreementCancelled | 
 UserRequest = Submit | Watch | ListRequests | ListAgreements | ListJobs | UserCommand
 """Requests of a user to its User Agent."""
 
-KeeperRequest = ev.DepositOrdered | ev.RefundOrdered | ev.OverviewAsked
-"""Requests of the market's keeper to its agent."""
-
 
 @dataclass(frozen=True, slots=True)
 class AddUser:
@@ -156,7 +153,7 @@ class ShowStatus:
 OwnerRequest = AddUser | RemoveParty | AddResource | DrainResource | SetResource | RenewKeys | RestartAgent | Reload
 """Changes that the market's owner asks of its supervisor."""
 
-Request = Hello | UserRequest | KeeperRequest | OwnerRequest | ShowStatus
+Request = Hello | UserRequest | ev.KeeperAsked | OwnerRequest | ShowStatus
 
 
 def wire_name(kind: type) -> str:

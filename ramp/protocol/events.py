@@ -181,30 +181,10 @@ class ClockAsked(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class DepositOrdered(Command):
-    """The keeper orders a deposit; `deposit_id` is its idempotency key."""
+class KeeperAsked(Command):
+    """The keeper gives the bank an order, whose id is its idempotency key, or asks for an overview of all trading."""
 
-    deposit_id: str
-    account: str
-    amount: int
-    memo: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefundOrdered(Command):
-    """The keeper orders the refund of an agreement, which is its idempotency key."""
-
-    agreement_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class OverviewAsked(Command):
-    """The keeper asks for an overview of all trading."""
-
-    query_id: str
-    since: Instant | None
-    until: Instant | None
+    word: c.DepositOrder | c.RefundOrder | c.OverviewQuery
 
 
 @fast_dataclass(frozen=True, slots=True)

@@ -394,11 +394,11 @@ class ScriptedMarket:
     def do_deposit(self, options: _Options) -> None:
         account, deposit_id = options.words
         amount = options.whole("credits") * 100
-        self.world.command(KEEPER, ev.DepositOrdered(deposit_id, account, amount, "by the keeper"))
+        self.world.command(KEEPER, ev.KeeperAsked(c.DepositOrder(deposit_id, account, amount, "by the keeper")))
 
     def do_overview(self, options: _Options) -> None:
         (query_id,) = options.words
-        self.world.command(KEEPER, ev.OverviewAsked(query_id, None, None))
+        self.world.command(KEEPER, ev.KeeperAsked(c.OverviewQuery(query_id, None, None)))
 
     def _add_rule(self, verb: str, options: _Options) -> None:
         by = options.duration("by", 0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import Instant
 from ramp.model.seal import Role
 from ramp.protocol.effects import Effect
-from ramp.protocol.events import DepositOrdered, Event, OverviewAsked, RefundOrdered
+from ramp.protocol.events import Event, KeeperAsked
 from ramp.protocol.party import Party
 from ramp.protocol.questions import Questions
 from ramp.protocol.timing import Pace, Timing
@@ -29,22 +31,19 @@ class KeeperParty(Party):
             RemoteProtocolError: if a message is not for a keeper, or not sealed by the bank.
         """
         match event:
-            case DepositOrdered(deposit_id, account, amount, memo):
-                return self._order(deposit_id, c.DepositOrder(deposit_id, account, amount, memo), now)
-            case RefundOrdered(agreement_id, reason):
-                return self._order(agreement_id, c.RefundOrder(agreement_id, reason), now)
-            case OverviewAsked(query_id, since, until):
+            case KeeperAsked(c.OverviewQuery(query_id) as query):
                 pages = OverviewPages()
-                query = lambda: c.OverviewQuery(query_id, since, until, pages.after)  # noqa: E731
-                return self._questions.ask(query_id, self._bank, query, now, role=Role.BANK, pages=pages)
+                page = lambda: replace(query, after=pages.after)  # noqa: E731
+                return self._questions.ask(query_id, self._bank, page, now, role=Role.BANK, pages=pages)
+            case KeeperAsked(c.DepositOrder(reference) | c.RefundOrder(reference) as order):
+                role, performative = Role.BANK, Performative.REQUEST
+                return self._questions.ask(
+                    reference, self._bank, lambda: order, now, role=role, performative=performative
+                )
             case Message():
                 return self._on_message(event, now)
             case _:
                 return []
-
-    def _order(self, reference: str, order: c.DepositOrder | c.RefundOrder, now: Instant) -> list[Effect]:
-        role, performative = Role.BANK, Performative.REQUEST
-        return self._questions.ask(reference, self._bank, lambda: order, now, role=role, performative=performative)
 
     def _on_message(self, message: Message, now: Instant) -> list[Effect]:
         content = message.content

@@ -13,6 +13,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from ramp.model.contents import DepositOrder, OverviewQuery
 from ramp.model.instant import MINUTE, Instant
 from ramp.protocol import events as ev
 from ramp.rfql.signing import seals
@@ -114,8 +115,8 @@ async def genuine_traffic(market: OneProcess) -> list[Stanza]:
     await user.command(ev.AccountAsked("nonce-1", None, None))
     await user.command(ev.MachineAsked("query-1", "alpha@localhost", MINUTE))
     keeper: Any = market.agents["keeper"]
-    await keeper.command(ev.DepositOrdered("deposit-1", "alice@localhost", 5, "gift"))
-    await keeper.command(ev.OverviewAsked("query-2", None, None))
+    await keeper.command(ev.KeeperAsked(DepositOrder("deposit-1", "alice@localhost", 5, "gift")))
+    await keeper.command(ev.KeeperAsked(OverviewQuery("query-2", None, None)))
     assert await market.run(lambda: agreement_id in user.party.changes.history.ended)
     await market.run(lambda: False, limit=MINUTE)
     return list(market.sent)

@@ -12,7 +12,8 @@ from ramp.client import dialogues
 from ramp.control.codec import VERSION
 from ramp.control.events import Done, Watching
 from ramp.control.requests import ListRequests, Submit, Watch
-from ramp.protocol.events import Approval, AuctionOptions, DepositOrdered, OffersApproved
+from ramp.model.contents import DepositOrder
+from ramp.protocol.events import Approval, AuctionOptions, KeeperAsked, OffersApproved
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import ApprovalAsked, RequestEnded
 from ramp.rfql.request_for_quotation import write_request
@@ -197,7 +198,7 @@ def test_a_line_that_is_no_request_harms_nobody(swarm):
 
 
 def test_each_agent_serves_its_own_verbs(swarm):
-    for name, request in (("alice", DepositOrdered("", "alice", 100, "")), ("keeper", ListRequests())):
+    for name, request in (("alice", KeeperAsked(DepositOrder("", "alice", 100, ""))), ("keeper", ListRequests())):
         with connected(StateFolder(swarm).socket(name)) as line:
             (answer,) = line.events(request)
             assert answer.code is ramp.MarketRefusalCode.NOT_UNDERSTOOD

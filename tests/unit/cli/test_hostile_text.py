@@ -101,18 +101,19 @@ ANSWERS: dict[str, tuple[ev.Event, ...]] = {
     "AgreementCancelled": (ev.ChangesEnded((replace(NOT_DONE, ends=True),)),),
     "AgreementResized": (ev.ChangesEnded((NOT_DONE,)),),
     "ListJobs": (ev.JobsListed((ev.JobStanding(ORDER, "request-1", "thunder1@localhost", START, STATUS),)),),
-    "JobAsked": (STATUS,),
+    "JobQuery": (STATUS,),
+    "JobCancellation": (STATUS,),
     "JobSubmitted": (ev.Refused(ev.MarketRefusalCode.JOB_REFUSED, "no account"),),
     "AccountAsked": (contents.AccountStatement("nonce", "alice@localhost", START, 300, 0, 0, (LINE,)),),
     "MachineAsked": (contents.MachineStatus("query-1", json.dumps({**SNAPSHOT, "running": HOSTILE_JOBS})),),
     "ResourcesAsked": (contents.DirectoryListing("query-1", "resource-trader", ("thunder1@localhost",)),),
-    "OverviewAsked": (
+    "OverviewQuery": (
         contents.MarketOverview(
             "query-1", START, (contents.AccountLine("alice@localhost", "user", 300, 0, 70_000),), (TRADE,)
         ),
     ),
-    "DepositOrdered": (contents.DepositMade("deposit-1", "deposit:1", 5),),
-    "RefundOrdered": (contents.ChangePosted("agreement-1", 0, "refund:1", -5),),
+    "DepositOrder": (contents.DepositMade("deposit-1", "deposit:1", 5),),
+    "RefundOrder": (contents.ChangePosted("agreement-1", 0, "refund:1", -5),),
 }
 
 
@@ -141,7 +142,7 @@ class HostileMarket:
     reopen = open  # noqa: A003
 
     async def events(self, request: Request) -> AsyncGenerator[ev.Event, None]:
-        for event in ANSWERS[type(request).__name__]:
+        for event in ANSWERS[type(getattr(request, "word", request)).__name__]:
             hostile = poisoned(event)
             if isinstance(event, contents.MachineStatus):
                 hostile = event  # a JSON object, hostile within

@@ -67,19 +67,19 @@ class Market:
             read = decode_request(encode_request(request))
         except ControlLineError as error:
             return Refused(MarketRefusalCode.NOT_UNDERSTOOD, str(error))
-        if isinstance(read, ev.DepositOrdered | ev.OverviewAsked):
+        if isinstance(read, ev.KeeperAsked):
             return self._kept(read)
         with connected(self.access.open) as line:
             *_, last = line.events(read)
         return last
 
-    def _kept(self, request: ev.DepositOrdered | ev.OverviewAsked) -> Event:
+    def _kept(self, request: ev.KeeperAsked) -> Event:
         steps = commanded(request, lambda kind: kind, "")
         try:
             command = advance(steps)
         except RampError as error:
             return refusal(error)
-        assert isinstance(command, ev.DepositOrdered | ev.OverviewAsked)
+        assert isinstance(command, ev.KeeperAsked)
         self.heard.clear()
         self.world.command(KEEPER, command)
         self.world.run(until=lambda: any(who == KEEPER for who, _ in self.heard), limit=ANSWER_LIMIT)
@@ -158,8 +158,8 @@ QUESTIONS: dict[str, Callable[[JobOrder], rq.Request]] = {
     "cancel_job": lambda order: ev.JobAsked("", c.JobCancellation(order.job_id, "")),
     "job_output": lambda order: ev.JobAsked("", c.JobOutputQuery(order.job_id, "", "stdout", 0)),
     "job_input": lambda order: ev.JobAsked("", c.JobInputPiece("job-3", order.agreement_id, 0, "YQ==")),
-    "deposit": lambda _: ev.DepositOrdered("deposit-1", "alice", 1, "memo"),
-    "overview": lambda _: ev.OverviewAsked("", 0, 0),
+    "deposit": lambda _: ev.KeeperAsked(c.DepositOrder("deposit-1", "alice", 1, "memo")),
+    "overview": lambda _: ev.KeeperAsked(c.OverviewQuery("", 0, 0)),
 }
 
 

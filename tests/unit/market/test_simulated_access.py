@@ -9,8 +9,9 @@ import pytest
 
 import ramp
 from ramp.control.events import Done, MarketRefusalCode, Watching
+from ramp.model.contents import DepositOrder
 from ramp.model.instant import DAY, to_datetime
-from ramp.protocol.events import DepositOrdered
+from ramp.protocol.events import KeeperAsked
 from ramp.protocol.progress import RequestEnded, RoundClosed
 from tests.blocking_line import connected
 from tests.tiny_market import tiny_market
@@ -85,7 +86,7 @@ def test_the_same_seed_is_the_same_market(config: Path) -> None:
 
 def test_what_a_users_agent_does_not_serve_is_refused(market: ramp.Market) -> None:
     with connected(market.access.open) as line:
-        (answer,) = line.events(DepositOrdered("", "alice", 100, ""))
+        (answer,) = line.events(KeeperAsked(DepositOrder("", "alice", 100, "")))
         assert answer.code is MarketRefusalCode.NOT_UNDERSTOOD
     with pytest.raises(ramp.ConfigurationError, match="rounds: got"):
         market.submit(wanted(), rounds=0)

@@ -97,9 +97,9 @@ def _directory(make: Callable[[], Any], *steps: str) -> Any:
 
 def _keeper(make: Callable[[], Any], *_: str) -> Any:
     one = make()
-    one.party.handle(ev.DepositOrdered("d1", "alice", 5, ""), 0)
-    one.party.handle(ev.RefundOrdered("a1", "the machine was down"), 0)
-    one.party.handle(ev.OverviewAsked("v1", None, None), 0)
+    one.party.handle(ev.KeeperAsked(c.DepositOrder("d1", "alice", 5, "")), 0)
+    one.party.handle(ev.KeeperAsked(c.RefundOrder("a1", "the machine was down")), 0)
+    one.party.handle(ev.KeeperAsked(c.OverviewQuery("v1", None, None)), 0)
     return one
 
 

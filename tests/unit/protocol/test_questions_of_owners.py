@@ -92,7 +92,7 @@ FIRST, SECOND, LAST = page(1, 2, following=2, accounts=True), page(3, 4, followi
 
 
 def ask(keeper: Any) -> list[Any]:
-    return list(keeper.party.handle(ev.OverviewAsked("v1", 3, 7), 0))
+    return list(keeper.party.handle(ev.KeeperAsked(c.OverviewQuery("v1", 3, 7)), 0))
 
 
 def answer(effects: list[Any]) -> Any:
@@ -133,7 +133,7 @@ def test_an_older_answer_to_the_first_question_is_not_taken_for_the_last_page(ke
 
 def test_a_deposit_is_ordered_with_its_memo(keeper: Any) -> None:
     order = c.DepositOrder("d1", "alice", 5, "for tests")
-    assert contents(keeper.party.handle(ev.DepositOrdered("d1", "alice", 5, "for tests"), 0)) == [order]
+    assert contents(keeper.party.handle(ev.KeeperAsked(c.DepositOrder("d1", "alice", 5, "for tests")), 0)) == [order]
 
 
 def test_a_machine_is_asked_until_its_resource_answers(alice: Any) -> None:
