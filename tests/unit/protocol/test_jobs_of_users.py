@@ -91,14 +91,14 @@ def test_after_the_end_of_a_job_only_the_delivery_of_its_slot_is_news(
     known = status(bought, JobState.DONE)
     (message,) = messages(alice.command(ev.JobSubmitted(order(bought))))
     answer(alice, message, known)
-    (asked,) = messages(alice.command(ev.JobAsked("q", "job-1")))
+    (asked,) = messages(alice.command(ev.JobAsked("q", c.JobQuery("job-1", ""))))
     later = replace(known, **changes)
     assert [type(each) for each in answer(alice, asked, later)] == [fx.Persist, fx.Report][1 - news :]
     assert alice.party.jobs.known[0].word == (later if news else known)
 
 
 def test_a_job_that_was_not_ordered_is_unknown(alice: Any) -> None:
-    (told,) = reports(alice.command(ev.JobAsked("q", "job-9")))
+    (told,) = reports(alice.command(ev.JobAsked("q", c.JobQuery("job-9", ""))))
     assert told.answer == c.JobRefused("job-9", "", "unknown_job", "no job of this name has been ordered")
 
 
