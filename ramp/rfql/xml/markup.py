@@ -7,12 +7,11 @@ always uses the parser and the schema.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from ramp.errors import DocumentError
 from ramp.model import instant
-from ramp.model.instant import DURATION_END, INSTANT_END, SECOND, Duration, Instant
+from ramp.model.instant import DAY, DURATION_END, INSTANT_END, SECOND, Duration, Instant
 from ramp.text import printable
 
 SENTENCE_CHARACTERS_MAX: Final = 4000
@@ -26,10 +25,10 @@ FORBIDDEN: Final = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ud800-\\udfff\
 """Characters that XML 1.0 forbids (production [2] Char): a server closes the stream of a client that sends one."""
 
 _ZONE: Final = r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?"
-_DATE: Final = re.compile(r"\s*(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})" + _ZONE + r"\s*")
-_TIME: Final = re.compile(
-    r"\s*(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]+))?" + _ZONE + r"\s*"
-)
+_DATE: Final = re.compile(r"\s*(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})" + _ZONE + r"\s*")
+_TIME: Final = re.compile(r"\s*(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)" + _ZONE + r"\s*")
+_UTC: Final = ("Z", "+00:00", "-00:00")
+_MIDNIGHT: Final = re.compile(r"24:00:00(\.0+)?")
 _DURATION: Final = re.compile(r"(-?)PT([0-9]{1,10})(?:\.([0-9]{1,6}))?S")
 
 
@@ -135,39 +134,22 @@ def join_moment(date: str, time: str) -> Instant:
     Raises:
         ValueError: in plain words, if the two make no instant.
     """
-    day = _DATE.fullmatch(date)
-    clock = _TIME.fullmatch(time)
+    day, clock = _DATE.fullmatch(date), _TIME.fullmatch(time)
     if day is None:
         raise ValueError(f"invalid date: got {shown(date)}, expected a date such as 2026-11-21")
     if clock is None:
         raise ValueError(f"invalid time: got {shown(time)}, expected a time such as 08:30:00")
-    if day["zone"] and clock["zone"] and _offset(day["zone"]) != _offset(clock["zone"]):
+    zones = {"Z" if zone in _UTC else zone for zone in (day["zone"], clock["zone"]) if zone}
+    if len(zones) > 1:
         raise ValueError(f"the date's zone {day['zone']} and the time's zone {clock['zone']} differ")
-    ends_day = clock["hour"] == "24"
-    if ends_day and int(clock["minute"] + clock["second"] + (clock["fraction"] or "")) != 0:
+    ends_day = _MIDNIGHT.fullmatch(clock["clock"]) is not None
+    if clock["clock"].startswith("24") and not ends_day:
         raise ValueError(f"invalid time: got {time!r}, expected hour 24 only in 24:00:00 (midnight)")
+    at = "00:00:00" if ends_day else clock["clock"]
     try:
-        moment = datetime(
-            int(day["year"]),
-            int(day["month"]),
-            int(day["day"]),
-            0 if ends_day else int(clock["hour"]),
-            int(clock["minute"]),
-            int(clock["second"]),
-            int((clock["fraction"] or "0")[:6].ljust(6, "0")),
-            timezone(_offset(clock["zone"] or day["zone"])),
-        )
-        moment += timedelta(days=1 if ends_day else 0)
-        found = instant.from_datetime(moment.astimezone(UTC))
+        found = instant.from_iso(f"{day['day']}T{at}{zones.pop() if zones else 'Z'}") + (DAY if ends_day else 0)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"invalid date and time: got {date.strip()} {time.strip()}: {error}") from error
     if not 0 <= found < INSTANT_END:
         raise ValueError(f"date out of range: got {date.strip()} {time.strip()}, expected 1970 to 9000")
     return found
-
-
-def _offset(zone: str | None) -> timedelta:
-    if zone is None or zone == "Z":
-        return timedelta(0)
-    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-    return -offset if zone[0] == "-" else offset
