@@ -84,12 +84,7 @@ def _lines(lines: Sequence[StatementLine], delivered: Mapping[str, str], domain:
 @csv_option
 @market_options
 def balance(
-    statement: bool,
-    since: Instant | None,
-    until: Instant | None,
-    as_csv: bool,
-    user: str | None,
-    state: StateFolder,
+    statement: bool, since: Instant | None, until: Instant | None, as_csv: bool, user: str | None, state: StateFolder
 ) -> None:
     """Show your account's balance or statement; the bank answers a query signed with your key.
 
