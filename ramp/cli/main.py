@@ -79,7 +79,7 @@ VERBS: Final[dict[str, Verb]] = {
     "verify": Verb(_FILES, "ramp.cli.verbs.verify:verify", "Check an agreement's signatures and contents offline."),
     "keys": Verb(_FILES, "ramp.cli.verbs.keys:keys", "Create, show, renew and revoke keys and certificates."),
     "config": Verb(_FILES, "ramp.cli.verbs.config:config", "Check and show a market's configuration."),
-    "completion": Verb(_FILES, "ramp.cli.completion:completion", "Print the completion script for a shell."),
+    "completion": Verb(_FILES, "ramp.cli.options:completion", "Print the completion script for a shell."),
 }
 _SECTIONS: Final = (_TRY, _BUY, _ACCOUNT, _MARKET, _FILES)
 ALIASES: Final = {"plugin": "plugins"}

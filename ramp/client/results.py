@@ -19,14 +19,7 @@ from ramp.model.contents import AccountStatement, StatementLine
 from ramp.model.instant import to_datetime
 from ramp.model.offer import Offer
 from ramp.model.shortcoming import site_of
-from ramp.protocol.outcome import (
-    QUOTED,
-    BoughtUnit,
-    ChangeOutcome,
-    RequestOutcome,
-    RequestStatus,
-    RoundRecord,
-)
+from ramp.protocol.outcome import QUOTED, BoughtUnit, ChangeOutcome, RequestOutcome, RequestStatus, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,7 @@ import click
 from ramp.cli.connection import ask, open_market
 from ramp.cli.options import check_period, credits_type, csv_option, example, market_options, moment_type, state_options
 from ramp.cli.views.fields import AMOUNT, CREDITS, MOMENT, Field, Fields, address
-from ramp.cli.views.output import (
-    amount_text,
-    count_text,
-    moment_text,
-    print_line,
-    printed_as_json,
-    waiting,
-    wants_json,
-)
+from ramp.cli.views.output import amount_text, count_text, moment_text, print_line, printed_as_json, waiting, wants_json
 from ramp.client import dialogues
 from ramp.client.access import running, status
 from ramp.client.connecting import ask_keeper
@@ -92,12 +84,7 @@ def _lines(lines: Sequence[StatementLine], delivered: Mapping[str, str], domain:
 @csv_option
 @market_options
 def balance(
-    statement: bool,
-    since: Instant | None,
-    until: Instant | None,
-    as_csv: bool,
-    user: str | None,
-    state: StateFolder,
+    statement: bool, since: Instant | None, until: Instant | None, as_csv: bool, user: str | None, state: StateFolder
 ) -> None:
     """Show your account's balance or statement; the bank answers a query signed with your key.
 

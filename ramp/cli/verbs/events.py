@@ -31,14 +31,7 @@ SHOWN: int = 50
 @click.option("--last", type=WholeNumber(min=0), metavar="N", help="Number of events to show, the latest.")
 @click.option("--changes", is_flag=True, help="Show the log of changes to the market instead, with who made them.")
 @state_options
-def events(
-    name: str,
-    follow: bool,
-    since: Instant | None,
-    last: int | None,
-    changes: bool,
-    state: StateFolder,
-) -> None:
+def events(name: str, follow: bool, since: Instant | None, last: int | None, changes: bool, state: StateFolder) -> None:
     """Show sales, refusals, ended requests, deposits, changes and agent restarts, one line each.
 
     NAME is an agent's local name, `server` or `supervisor`. Refusals by one resource of one buyer for one reason are

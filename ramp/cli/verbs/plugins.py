@@ -42,12 +42,7 @@ CORES_DEFAULT: Final = 64
 @json_option
 @click.pass_context
 def check(
-    ctx: click.Context,
-    name: str,
-    config: str | None,
-    resource: str | None,
-    cores: int | None,
-    limit_s: float,
+    ctx: click.Context, name: str, config: str | None, resource: str | None, cores: int | None, limit_s: float
 ) -> None:
     """Check all rules of the plug-in contract on the plug-in NAME (an entry point in `ramp.resource_plugins`).
 

@@ -13,15 +13,7 @@ from ramp.cli.connection import ask, open_market
 from ramp.cli.options import WholeNumber, complete_ids, credits_type, example, market_options, moment_type
 from ramp.cli.views.fields import AMOUNT, DATETIME, DURATION, MOMENT, NUMBER, PROSE, Field, Fields, address
 from ramp.cli.views.launch_snippets import SNIPPETS, snippet
-from ramp.cli.views.output import (
-    amount_text,
-    count_text,
-    moment_text,
-    print_line,
-    printed_as_json,
-    say,
-    wants_json,
-)
+from ramp.cli.views.output import amount_text, count_text, moment_text, print_line, printed_as_json, say, wants_json
 from ramp.cli.views.reports import agreement_object, outcome_object, print_agreement, print_outcome, shown_state
 from ramp.client import dialogues
 from ramp.client.identifiers import belonging, one_request, shortened

@@ -29,14 +29,7 @@ from ramp.cli.options import (
     together,
 )
 from ramp.cli.views.fields import MOMENT, NUMBER, Field, Fields, Kind
-from ramp.cli.views.output import (
-    amount_text,
-    count_text,
-    duration_text,
-    moment_text,
-    printed_as_json,
-    say,
-)
+from ramp.cli.views.output import amount_text, count_text, duration_text, moment_text, printed_as_json, say
 from ramp.client.request import RequestTemplate, combined, document_of, request
 from ramp.client.times import DURATION_HELP, MOMENT_HELP
 from ramp.errors import ConfigurationError, DocumentError

@@ -10,14 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import click
 
-from ramp.cli.views.output import (
-    amount_text,
-    duration_text,
-    moment_text,
-    print_pairs,
-    print_rows,
-    printed_as_json,
-)
+from ramp.cli.views.output import amount_text, duration_text, moment_text, print_pairs, print_rows, printed_as_json
 from ramp.model.instant import from_datetime, iso, seconds
 from ramp.model.money import credits_decimal, credits_text
 

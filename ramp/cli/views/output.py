@@ -60,10 +60,7 @@ class VisibleStream:
 def visible_output() -> Iterator[None]:
     """Let everything that this process prints pass through `VisibleStream`."""
     # Where a program calls `main` within itself, this may be the second time; an escape is not escaped again.
-    with (
-        redirect_stdout(VisibleStream(raw_stream())),
-        redirect_stderr(VisibleStream(raw_stream(error=True))),
-    ):
+    with redirect_stdout(VisibleStream(raw_stream())), redirect_stderr(VisibleStream(raw_stream(error=True))):
         yield
 
 

@@ -17,18 +17,7 @@ from ramp.protocol.events import Approval, Preference
 from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml import schema
 from ramp.runtime.clock import SystemClock
-from ramp.web.draft import (
-    FIELDS,
-    FIRST,
-    GROUPS,
-    MAIN,
-    PRESETS,
-    UNITS_MAX,
-    Draft,
-    Field,
-    UnitDraft,
-    greatest_cost,
-)
+from ramp.web.draft import FIELDS, FIRST, GROUPS, MAIN, PRESETS, UNITS_MAX, Draft, Field, UnitDraft, greatest_cost
 from ramp.web.live import mean_price
 from ramp.web.pages import frame
 from ramp.web.pages.account import warning_text

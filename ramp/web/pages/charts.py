@@ -292,10 +292,7 @@ def core_chart(
 
 
 def row_chart(
-    rows: Mapping[str, Iterable[Taken]],
-    now: datetime,
-    longest: timedelta,
-    kinds: Mapping[str, str] = KINDS,
+    rows: Mapping[str, Iterable[Taken]], now: datetime, longest: timedelta, kinds: Mapping[str, str] = KINDS
 ) -> Options:
     """Return a Gantt chart: bars over time in a row of each name, or in several where they overlap.
 

@@ -96,7 +96,7 @@ def test_help_imports_neither_the_verbs_nor_what_is_heavy():
 
 
 def test_verbs_of_other_packages_come_in_by_entry_point(foreign, ramp):
-    foreign(extra="ramp.cli.completion:completion")
+    foreign(extra="ramp.cli.options:completion")
     assert "_RAMP_COMPLETE" in ramp("extra", "bash").out
 
 
