@@ -282,8 +282,7 @@ def test_rounds_stay_in_memory_as_long_when_the_clock_is_set(alice: Any, later: 
     assert len(alice.outcome.rounds) == rounds
 
 
-def test_what_is_being_given_back_is_kept_until_the_bank_has_answered(alice: Any) -> None:
-    """Nothing behind it waits for that."""
+def test_what_is_being_given_back_is_kept_until_the_bank_has_answered_and_keeps_no_other(alice: Any) -> None:
     agreement_id, failed, late = alice.bought(), alice.failed(), SLOT_END + RETENTION
     alice.submit(request_id="r2", now=SLOT_END - Timing().discovery_limit)
     alice.tick(SLOT_END)

@@ -223,10 +223,13 @@ def test_a_shorter_time_that_would_pass_is_named_by_its_end(desk: Desk) -> None:
     assert detail.endswith("available: an end at 1970-01-01T02:30:00Z")
 
 
-def test_where_nothing_would_pass_the_slot_stays(desk: Desk) -> None:
-    desk.call()
-    detail = refusal(desk.quoted(*(Refusal(1, RefusalCode.CORES_TAKEN) for _ in range(5))))[1]
-    assert detail == "the addition is not free; available: nothing down to 17 cores"
+@pytest.mark.parametrize(
+    ("until", "pieces", "available"), [(2 * HOUR, 5, "nothing down to 17 cores"), (3 * HOUR, 2, "unknown")]
+)
+def test_where_nothing_would_pass_the_slot_stays(desk: Desk, until: int, pieces: int, available: str) -> None:
+    desk.call(replace(CALL, until=until))
+    detail = refusal(desk.quoted(*[Refusal(1, RefusalCode.CORES_TAKEN)] * pieces))[1]
+    assert detail == f"the addition is not free; available: {available}"
 
 
 @pytest.mark.parametrize(

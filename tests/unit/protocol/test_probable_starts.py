@@ -117,8 +117,7 @@ def test_a_buyer_who_waits_for_a_start_asks_the_bank_after_the_deadline() -> Non
     assert confirmation._to_bank.limit > confirmation.valid_until
 
 
-def test_jobs_that_have_started_are_not_taken_back() -> None:
-    """Of two requests."""
+def test_started_jobs_of_two_requests_are_not_taken_back() -> None:
     market = Market()
     market.world.command("alice", ev.RequestSubmitted("r2", RequestForQuotation((UNIT,)), ev.AuctionOptions(rounds=1)))
     market.world.run(limit=10 * SECOND)
