@@ -49,7 +49,6 @@ _MARKET, _FILES = "The market", "Documents, keys, configuration"
 VERBS: Final[dict[str, Verb]] = {
     "demo": Verb(_TRY, "ramp.cli.verbs.demo:demo", "Launch a market, buy a two-unit request, show everything, stop."),
     "web": Verb(_TRY, "ramp.cli.web:web", "Serve the market's web pages."),
-    "demo-slurm": Verb(_TRY, "ramp.cli.verbs.demo:demo_slurm", "Sell half of an emulated Slurm cluster."),
     "up": Verb(_MARKET, "ramp.cli.verbs.launch:up", "Start a market in the foreground (--detach: background)."),
     "down": Verb(_MARKET, "ramp.cli.verbs.launch:down", "Stop the market."),
     "user": Verb(_MARKET, "ramp.cli.verbs.changes:user", "Add or remove a user while the market runs."),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ramp.batch.slurm.emulated import EmulatedCluster
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT, folder_of_the_account, python
 from tests.e2e.batch_jobs.snippets import run_as_buyer, snippet_for

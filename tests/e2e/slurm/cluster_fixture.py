@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.slurm.emulated import PACKAGES, EmulatedCluster, missing_programs
-from ramp.cli.verbs.demo import MARKET
 from ramp.model.instant import SECOND, Instant
 from ramp.plugins.interface import PluginSettings
+from simulation.cli.demo_slurm import MARKET
+from simulation.emulated_slurm import PACKAGES, EmulatedCluster, missing_programs
 from tests.waiting import until as wait_for
 
 NODES, CORES = 16, 8

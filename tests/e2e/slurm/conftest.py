@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ramp.batch.slurm.emulated import EmulatedCluster
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import cleared, running_cluster
 
 

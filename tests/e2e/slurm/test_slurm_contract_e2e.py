@@ -9,7 +9,6 @@ import pytest
 
 from ramp.batch.machine import BatchMachine
 from ramp.batch.slurm import conditions
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import ConfigurationError, PluginError
 from ramp.model.instant import HOUR, MINUTE, SECOND, Instant
@@ -17,6 +16,7 @@ from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from ramp.plugins.contract import Rule, Subject
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import now_in_seconds, reservation_names, saved, settings_of, wait_for
 from tests.slots import held, quoted, refused
 from tests.waiting import LIMIT_S

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ramp.batch.slurm.emulated import PACKAGES, missing_programs
+from simulation.emulated_slurm import PACKAGES, missing_programs
 
 pytestmark = [
     pytest.mark.e2e,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ramp
-from ramp.batch.slurm.emulated import EmulatedCluster
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import market_of, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1200)]

@@ -6,8 +6,8 @@ import pytest
 
 import ramp
 from ramp.batch.node_lists import expand
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.runtime.logs import read_events
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import NODES, in_service, market_of, reservation_names, running_cluster, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.full, pytest.mark.timeout(1500)]

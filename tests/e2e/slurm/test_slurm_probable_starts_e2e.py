@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.waiting.machine import QueueBoundMachine
 from ramp.batch.waiting.plugin import open_plugin
 from ramp.launching.acting import Acting, system_python
@@ -18,6 +17,7 @@ from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import RefusalCode
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.plugins.interface import PluginSettings
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.batch_jobs.job_at_site import JobAtSite
 from tests.e2e.batch_jobs.psij_environment import ACCOUNT
 from tests.e2e.slurm.cluster_fixture import CORES, saved, wait_for

@@ -11,7 +11,6 @@ import pytest
 from ramp.batch.commands import CommandRunner
 from ramp.batch.inspecting import harms
 from ramp.batch.machine import BatchMachine
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.partition import CONF_VARIABLE, static_terms
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import PluginError
@@ -21,6 +20,7 @@ from ramp.model.machine_terms import with_whole_nodes
 from ramp.model.offer import Refusal
 from ramp.model.request import Nodes, RequestUnit, TotalCores
 from ramp.model.slot import Slot, StaticTerms
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import CORES, settings_of, wait_for
 from tests.slots import sold
 

@@ -7,13 +7,13 @@ import pytest
 
 from ramp.batch.reconciling import wanted_of
 from ramp.batch.resizable_machine import ResizableBatchMachine
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.errors import SystemRefused
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.offer import Refusal, RefusalCode
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation, Slot
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import CORES, now_in_seconds, reservation_names, settings_of, wait_for
 from tests.slots import sold
 

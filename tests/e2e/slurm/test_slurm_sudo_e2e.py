@@ -18,12 +18,12 @@ from ramp.batch.commands import Completed
 from ramp.batch.for_sale import ForSale
 from ramp.batch.resizable_machine import ResizableBatchMachine
 from ramp.batch.slurm.conditions import WRAPPER, WRAPPER_SETTINGS, wrapper_remarks
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.system import SlurmSystem
 from ramp.model.instant import HOUR, MINUTE, SECOND
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from ramp.plugins.interface import PluginSettings
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import CORES, reservation_names, running_cluster, wait_for
 from tests.slots import quoted
 from tests.waiting import LIMIT_S

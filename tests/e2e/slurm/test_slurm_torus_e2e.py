@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ramp.batch.node_lists import expand
-from ramp.batch.slurm.emulated import EmulatedCluster
 from ramp.batch.slurm.plugin import open_plugin
 from ramp.model.instant import HOUR
 from ramp.model.offer import RefusalCode
 from ramp.model.request import RequestUnit, TorusTerms, TotalCores
+from simulation.emulated_slurm import EmulatedCluster
 from tests.e2e.slurm.cluster_fixture import CORES, now_in_seconds, settings_of
 from tests.slots import held, refused
 
