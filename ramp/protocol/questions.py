@@ -25,7 +25,7 @@ from ramp.protocol.conversations import Conversations, Registry
 from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AccountAsked
 from ramp.protocol.progress import Answer, QueryAnswered
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retried, Retry
 
 PAGES_MAX = 256
 """Maximum pages of one listing; with 500 names each this is more than any market has."""
@@ -119,7 +119,7 @@ class Pages(Protocol):
         ...
 
 
-class Question:
+class Question(Retried):
     """One open question.
 
     Args:
@@ -159,10 +159,6 @@ class Question:
         self._retry = Retry(pace, longest)
         self._retry.begin(now, now + limit)
 
-    @property
-    def deadline(self) -> Instant | None:
-        return self._retry.deadline
-
     def on_timer(self, now: Instant) -> list[Effect]:
         """Ask again, or give up; a silent directory is passed over."""
         if self._retry.is_over(now):
@@ -175,9 +171,6 @@ class Question:
             another = self._directories.pass_over(silent.receiver)
             self.send = Send(replace(silent, receiver=another))
         return [self._renewed()]
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
 
     def on_message(self, message: Message, now: Instant) -> None:
         """Check the sender and, where required, the seal of an answer.

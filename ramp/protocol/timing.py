@@ -176,6 +176,19 @@ class Retry:
         self.due = now + pause
 
 
+class Retried:
+    """Base of conversations whose only timer is that of what they have said."""
+
+    _retry: Retry
+
+    @property
+    def deadline(self) -> Instant | None:
+        return self._retry.deadline
+
+    def clock_set(self, by: Duration) -> None:
+        self._retry.clock_set(by)
+
+
 def moved(instant: Instant | None, by: Duration) -> Instant | None:
     """Return a deadline moved with the clock, which was set by this duration; None means "never"."""
     return None if instant is None else instant + by

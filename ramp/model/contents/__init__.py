@@ -5,7 +5,6 @@ Each declares its performatives and roles (`ramp.model.communicative_acts`), fro
 
 from __future__ import annotations
 
-from ramp.model.agreement import Signed
 from ramp.model.communicative_acts import Content
 from ramp.model.contents.accounts import (
     AccountLine,

@@ -28,7 +28,7 @@ from ramp.protocol.effects import Effect, Report, SaveAgreement, Send
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.outcome import ChangeOutcome
 from ramp.protocol.progress import ChangeAdvanced
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retried, Retry
 from ramp.protocol.transition_tables import BUYER_CHANGE, BuyerChangeState
 
 S = BuyerChangeState
@@ -74,7 +74,7 @@ def check_proof(body: ContractChange, proof: c.ChangeDone) -> None:
         raise RemoteProtocolError("the proof lacks the bank's statement of posting")
 
 
-class BuyerChange(StateMachine[BuyerChangeState]):
+class BuyerChange(Retried, StateMachine[BuyerChangeState]):
     """One change, or one order that pays for several.
 
     Args:
@@ -95,10 +95,6 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         self._first = body
         self._lines = {each.body.agreement_id: _Line(each, bought) for each, bought in lines}
         self._why: tuple[str, str] = ("", "")
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._retry.deadline
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -307,9 +303,6 @@ class BuyerChange(StateMachine[BuyerChangeState]):
         return ChangeOutcome(*what, refund, code, detail, charge, ends=body.is_terminal)
 
     # -- asking again --------------------------------------------------------------------------------------------
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
 
     def _ask(self, limit: Duration | None, now: Instant) -> list[Effect]:
         """Ask for the first time and wait at least this long for an answer; None waits without limit."""

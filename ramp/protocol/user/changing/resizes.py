@@ -13,7 +13,7 @@ from typing import Final
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Agreement, ContractChange, change_key
 from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused, Content
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.money import credits_text
 from ramp.model.seal import Role
 from ramp.model.sizes import amended
@@ -23,7 +23,7 @@ from ramp.protocol.effects import Effect, Report, Send
 from ramp.protocol.events import AgreementResized
 from ramp.protocol.outcome import QUOTED, ChangeOutcome
 from ramp.protocol.progress import ChangeEnded
-from ramp.protocol.timing import Pace, Retry, Timing
+from ramp.protocol.timing import Pace, Retried, Retry, Timing
 from ramp.protocol.user.changing.history import History
 
 TOO_EXPENSIVE = "too_expensive"
@@ -58,7 +58,7 @@ class Wanted:
         return self.agreement.agreement_id
 
 
-class PriceInquiry:
+class PriceInquiry(Retried):
     """The open inquiry for one command.
 
     Args:
@@ -83,10 +83,6 @@ class PriceInquiry:
         self._prices: dict[str, int] = {}
         self._pace = pace
         self._retry = Retry(pace)
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._retry.deadline
 
     @property
     def is_answered(self) -> bool:
@@ -119,9 +115,6 @@ class PriceInquiry:
             return []
         self._retry.again(now)
         return self._calls()
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
 
     def on_message(self, message: Message, agreement_id: str, content: Content, now: Instant) -> list[Effect]:
         """Take a seller's price, or its refusal to name one; `RemoteProtocolError` if the seller did not seal it."""
