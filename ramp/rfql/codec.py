@@ -49,17 +49,21 @@ def encode(message: Message) -> EncodedMessage:
             sent (`Unverified`) or does not go with the performative, or a missing seal.
     """
     seals.check_sendable(message)
-    content = message.content
-    kind = type(content)
+    kind = type(message.content)
     if message.seal is None and kind in SEALED:
         raise DocumentError(f"{kind.__name__} needs a seal; its receiver would drop it")
     if message.seal is None:
-        sealed = seals.unsigned(message, documents.write_content(content), "")
+        sealed = seals.unsigned(message, documents.write_content(message.content), "")
     else:
         sealed = seals.parse(message.seal.text)
         if sealed.headers() != seals.unsigned(message, sealed.body, sealed.signed_at).headers():
             raise DocumentError(f"the seal of this {kind.__name__} belongs to another message")
     check_size(sealed.body, f"{kind.__name__} of {message.conversation_id}")
+    return EncodedMessage(message.receiver, sealed.body, _metadata(message, sealed), message.conversation_id)
+
+
+def _metadata(message: Message, sealed: seals.SealedText) -> dict[str, str]:
+    content = message.content
     metadata = {
         "performative": sealed.performative,
         "conversation-id": message.conversation_id,
@@ -67,11 +71,10 @@ def encode(message: Message) -> EncodedMessage:
         "language": LANGUAGE,
         _VERSION: str(WIRE_VERSION),
         DOCUMENT_FIELD: type(content.body if isinstance(content, Signed) else content).__name__,
-        "protocol": DECLARED[kind].interaction.value,
+        "protocol": DECLARED[type(content)].interaction.value,
         **{slot: getattr(sealed, name) for slot, name in _SLOTS.items()},
     }
-    metadata = {slot: value for slot, value in metadata.items() if value}
-    return EncodedMessage(message.receiver, sealed.body, metadata, message.conversation_id)
+    return {slot: value for slot, value in metadata.items() if value}
 
 
 def decode(

@@ -49,7 +49,8 @@ def fresh(what: str) -> str:
 
 def unsealed(message: Message) -> EncodedMessage:
     """A message as it would travel without a seal, whether or not it must have one."""
-    body, metadata = documents.write_content(message.content), codec._metadata(message)
+    body = documents.write_content(message.content)
+    metadata = codec._metadata(message, seals.unsigned(message, body, ""))
     return EncodedMessage(message.receiver, body, metadata, message.conversation_id)
 
 
