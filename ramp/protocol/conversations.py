@@ -333,13 +333,13 @@ class Retention:
 
 
 class Waiting(OrderedDict[str, Value]):
-    """What waits for an answer of machine, strategy, launcher, ledger or authority, by the id of its question.
+    """What waits for an answer of machine, strategy or launcher, by the id of its question.
 
     Args:
-        most: maximum number; the oldest are dropped, as if lost on the way. None without a limit.
+        most: maximum number; the oldest are dropped, as if lost on the way.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
         self._asked = 0
@@ -349,7 +349,7 @@ class Waiting(OrderedDict[str, Value]):
         self._asked += 1
         call_id = f"call-{self._asked}"
         self[call_id] = value
-        if self._most is not None and len(self) > self._most:
+        if len(self) > self._most:
             self.popitem(last=False)
         return call_id
 

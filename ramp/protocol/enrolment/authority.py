@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ramp.model.acl import Message
 from ramp.model.contents import EnrolmentGranted, EnrolmentRequest, RequestRefused
 from ramp.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """Issue a requested certificate, or refuse; a certificate is durable before the answer."""
+    """Issue the certificate that a message requests, or refuse; a certificate is durable before the answer."""
 
-    call_id: str
+    message: Message
     request: EnrolmentRequest
 
 
@@ -36,7 +37,7 @@ AskAuthority = JudgeRequest | ReadRevocations | KeepRevocations
 class RequestJudged:
     """The answer to `JudgeRequest`."""
 
-    call_id: str
+    message: Message
     answer: EnrolmentGranted | RequestRefused
 
 

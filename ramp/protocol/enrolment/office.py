@@ -12,7 +12,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model import contents as c
 from ramp.model.acl import Message, Performative
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant
-from ramp.protocol.conversations import Alarm, Waiting
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Report, Send, reply
 from ramp.protocol.enrolment.authority import JudgeRequest, ReadRevocations, RequestJudged, RevocationsRead
 from ramp.protocol.events import Event
@@ -79,7 +79,6 @@ class EnrolmentOffice(Party):
         self.task(self._next_look, self.start)
         self.follow(self._attempts)
         self.follow(self._queries)
-        self._asked: Waiting[Message] = Waiting()
         self._list: RevocationsRead | None = None
 
     def start(self, now: Instant) -> list[Effect]:
@@ -96,8 +95,8 @@ class EnrolmentOffice(Party):
         match event:
             case Message():
                 return self._on_message(event, now)
-            case RequestJudged(call_id, answer):
-                return self._on_judged(self._asked.pop(call_id), answer)
+            case RequestJudged(message, answer):
+                return self._on_judged(message, answer)
             case RevocationsRead():
                 return self._on_revocations(event)
         return []
@@ -107,7 +106,7 @@ class EnrolmentOffice(Party):
             case c.EnrolmentRequest() as request:
                 if not self._attempts.allowed(message.sender, now):
                     return []  # a sealed answer costs more than the question, which is repeated
-                return [JudgeRequest(self._asked.put(message), request)]
+                return [JudgeRequest(message, request)]
             case c.RevocationQuery(query_id, number):
                 if self._list is None or not self._list.number or not self._queries.allowed(message.sender, now):
                     return []

@@ -192,17 +192,17 @@ class Authority:
         A site keeps a list if the market's authority has signed it and it is newer than the current one.
         """
         match question:
-            case JudgeRequest(call_id, request):
+            case JudgeRequest(message, request):
                 try:
-                    return RequestJudged(call_id, self.issue(request, now))
+                    return RequestJudged(message, self.issue(request, now))
                 except EnrolmentRefused as error:
-                    return RequestJudged(call_id, RequestRefused(request.invitation_id, error.code, error.detail))
+                    return RequestJudged(message, RequestRefused(request.invitation_id, error.code, error.detail))
                 except ConfigurationError as error:
                     _log.error("%s", error)
                     denied = RequestRefused(
                         request.invitation_id, "not_now", "the enrolment office cannot issue certificates now"
                     )
-                    return RequestJudged(call_id, denied)
+                    return RequestJudged(message, denied)
             case ReadRevocations():
                 return self._read(now)
             case KeepRevocations(revocations):

@@ -70,9 +70,9 @@ def test_every_request_is_judged_by_the_authority_and_answered(office: Enrolment
     assert isinstance(second, JudgeRequest)
     assert first.request == REQUEST
     denied = c.RequestRefused("invitation-1", "other_key", "used")
-    answers = office.handle(RequestJudged(second.call_id, denied), 0)  # answers may overtake each other
+    answers = office.handle(RequestJudged(second.message, denied), 0)  # answers may overtake each other
     assert sent(answers) == [("b@t", denied)]
-    assert sent(office.handle(RequestJudged(first.call_id, GRANTED), 0)) == [("a@s", GRANTED)]
+    assert sent(office.handle(RequestJudged(first.message, GRANTED), 0)) == [("a@s", GRANTED)]
 
 
 def test_a_flood_of_one_sender_is_not_looked_at(office: EnrolmentOffice) -> None:
@@ -123,7 +123,7 @@ def test_the_log_tells_who_was_answered_and_how(office: EnrolmentOffice) -> None
     ):
         (judge,) = asked(office, "a@s")
         assert isinstance(judge, JudgeRequest)
-        answered = office.handle(RequestJudged(judge.call_id, answer), 0)
+        answered = office.handle(RequestJudged(judge.message, answer), 0)
         assert told(answered) == [EnrolmentAnswered("a@s", "invitation-1", code)]
         assert [each.message.performative for each in answered if isinstance(each, fx.Send)] == [performative]
 
