@@ -33,20 +33,21 @@ class Ranking:
 
     def __init__(self, preference: Preference) -> None:
         self._preference = preference
-        self._best: dict[str, Offer] = {}  # by resource, in order of arrival
+        self._best: dict[str, tuple[tuple[int, int], Offer]] = {}  # ranked, by resource, in order of arrival
 
     def add(self, offer: Offer) -> None:
         """Take an offer that meets the request, unless the resource already has a better one."""
+        ranked = rank(offer, self._preference), offer
         known = self._best.get(offer.resource)
         if known is not None:
-            if rank(offer, self._preference) >= rank(known, self._preference):
+            if ranked[0] >= known[0]:
                 return
             del self._best[offer.resource]
-        self._best[offer.resource] = offer
+        self._best[offer.resource] = ranked
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        return tuple(sorted(self._best.values(), key=lambda offer: rank(offer, self._preference)))
+        return tuple([offer for _, offer in sorted(self._best.values(), key=itemgetter(0))])
 
     def __bool__(self) -> bool:
         return bool(self._best)
