@@ -51,15 +51,13 @@ OVERVIEW_LIMIT_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Present balances, and one page of the transfers posted in a period.
+    """One page of the transfers posted in a period.
 
     Attributes:
-        balances: of all accounts, by account id.
         trades: posted transfers of this page, in order of posting.
         next_after: the next page's `after`, or None on the last page.
     """
 
-    balances: tuple[Balance, ...]
     trades: tuple[TradeLine, ...]
     next_after: int | None
 
@@ -156,7 +154,7 @@ def deposit(
 def overview(
     records: Records, since: Instant | None, until: Instant | None, *, after: int = 0, limit: int = 500
 ) -> Overview:
-    """Return all balances, and one page of the transfers posted in a period (paper section 6.3).
+    """Return one page of the transfers posted in a period (paper section 6.3).
 
     Args:
         records: the ledger.
@@ -178,7 +176,6 @@ def overview(
     found = records.trades(since, until, after, limit + 1)  # one more, to see whether there is a next page
     page = found[:limit]
     return Overview(
-        balances=tuple(balance for _, balance in sorted(records.balances().items())),
         trades=tuple(_trade_of(transfer) for _, transfer in page),
         next_after=page[-1][0] if len(found) > limit else None,
     )

@@ -403,7 +403,6 @@ def test_the_overview_lists_what_was_posted_in_order_of_posting(posted: Ledger) 
     posted.countersign("a-o-3", at=31, starts_at=START)
     posted.countersign("a-o-2", at=29, starts_at=START)  # the clock was set back
     overview = posted.overview(None, None)
-    assert overview.balances == posted.balances()
     assert overview.trades == (
         TradeLine("deposit:d-1", 2, TransferKind.DEPOSIT, ISSUING_ACCOUNT, "alice", "d-1", "", 10_000),
         TradeLine("payment:a-1", 20, TransferKind.PAYMENT, "alice", "hector", "a-1", "o-1", 2_500),
@@ -416,7 +415,6 @@ def test_the_overview_lists_what_was_posted_in_order_of_posting(posted: Ledger) 
     assert overview.next_after is None
     part = posted.overview(20, 30)
     assert [trade.agreement_id for trade in part.trades] == ["a-1", "a-2", "a-3", "a-2", "a-o-2"]
-    assert part.balances == overview.balances
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
@@ -26,9 +25,6 @@ BIDS_MAX = 400
 """Maximum bids shown in one call; keeps a call of many units within the size limit."""
 
 
-_KEY = itemgetter(0)
-
-
 class Ranking:
     """The ranked offers for one unit: at most one from each resource, its best.
 
@@ -37,30 +33,24 @@ class Ranking:
 
     def __init__(self, preference: Preference) -> None:
         self._preference = preference
-        self._ranked: list[tuple[tuple[int, int], Offer]] = []
-        self._key_of: dict[str, tuple[int, int]] = {}
+        self._best: dict[str, tuple[tuple[int, int], Offer]] = {}  # ranked, by resource, in order of arrival
 
     def add(self, offer: Offer) -> None:
         """Take an offer that meets the request, unless the resource already has a better one."""
-        key = rank(offer, self._preference)
-        known = self._key_of.get(offer.resource)
+        ranked = rank(offer, self._preference), offer
+        known = self._best.get(offer.resource)
         if known is not None:
-            if key >= known:
+            if ranked[0] >= known[0]:
                 return
-            index = bisect_left(self._ranked, known, key=_KEY)
-            while self._ranked[index][1].resource != offer.resource:
-                index += 1
-            del self._ranked[index]
-        self._key_of[offer.resource] = key
-        insort_right(self._ranked, (key, offer), key=_KEY)  # which keeps the order of arrival where keys are the same
+            del self._best[offer.resource]
+        self._best[offer.resource] = ranked
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        return tuple(offer for _, offer in self._ranked)
+        return tuple([offer for _, offer in sorted(self._best.values(), key=itemgetter(0))])
 
-    @property
-    def best(self) -> Offer | None:
-        return self._ranked[0][1] if self._ranked else None
+    def __bool__(self) -> bool:
+        return bool(self._best)
 
 
 def rank(offer: Offer, preference: Preference) -> tuple[int, int]:
@@ -133,22 +123,21 @@ class OffersMade:
         self._closest[offer.unit].add(offer)
 
     def is_met(self, number: int) -> bool:
-        return self._meeting[number].best is not None
+        return bool(self._meeting[number])
 
     def unmet(self) -> list[int]:
         return [number for number in self._meeting if not self.is_met(number)]
 
     def hopeless(self) -> list[int]:
         """Return the units without any offer."""
-        return [number for number in self.unmet() if self._closest[number].best is None]
+        return [number for number in self.unmet() if not self._closest[number]]
 
     def best(self) -> tuple[tuple[int, Bid], ...]:
         """Return the best offer that meets the request, with the number of its unit."""
-        best = ((unit, self._meeting[unit.number].best) for unit in self._request.units)
         return tuple(
             (unit.number, Bid(unit.number, offer.resource, price_for(unit, offer, offer.cpu_hour_cost)))
-            for unit, offer in best
-            if offer is not None
+            for unit in self._request.units
+            for offer in self._meeting[unit.number].offers[:1]
         )
 
     def bids(self, asked: Mapping[int, RequestUnit]) -> tuple[UnitBids, ...]:
@@ -160,10 +149,7 @@ class OffersMade:
 
     def all(self) -> dict[int, tuple[Offer, ...]]:
         """Return all offers of each unit, best first: those that meet the request, else the closest."""
-        return {
-            number: ranking.offers if ranking.best is not None else self._closest[number].offers
-            for number, ranking in self._meeting.items()
-        }
+        return {number: (ranking or self._closest[number]).offers for number, ranking in self._meeting.items()}
 
     def choose(self, asked: Mapping[int, RequestUnit]) -> None:
         """Let the rule choose the winners; units without a sufficient offer keep all for the owner to judge.

@@ -111,7 +111,7 @@ class BankLedger:
             c.AccountLine(
                 each.account.account_id, each.account.kind.value, each.posted, each.reserved, each.credit_limit
             )
-            for each in (() if query.after else found.balances)
+            for each in (() if query.after else self.ledger.balances())
         )
         return c.MarketOverview(query.query_id, now, accounts, found.trades, found.next_after or 0)
 
