@@ -24,17 +24,15 @@ class EmbeddedServer(ServerProcess):
 
     kind = "embedded"
     _channel: socket.socket
-    _channel_of_server: socket.socket
     _one_at_a_time: threading.Lock
 
-    def _input(self) -> int:
-        self._channel, self._channel_of_server = socket.socketpair()
+    def _launch(self) -> None:
+        self._channel, channel_of_server = socket.socketpair()
         self._channel.settimeout(READY_LIMIT_S)
         self._one_at_a_time = threading.Lock()
-        return self._channel_of_server.fileno()
-
-    def _launched(self) -> None:
-        self._channel_of_server.close()
+        with channel_of_server:
+            self._stdin = channel_of_server.fileno()
+            super()._launch()
         with contextlib.suppress(TransportError):  # it ends the server, whose log gives the reason
             self._give(self.accounts)
 

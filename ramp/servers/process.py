@@ -121,6 +121,7 @@ class ServerProcess(abc.ABC):
     """
 
     kind: str
+    _stdin: int = subprocess.DEVNULL
 
     def __init__(self, state_dir: Path, *, domain: str = "localhost", port: int | None = None) -> None:
         self.domain = domain
@@ -140,13 +141,6 @@ class ServerProcess(abc.ABC):
     @abc.abstractmethod
     def _give(self, accounts: Mapping[str, Account]) -> None:
         """Give accounts to the running server."""
-
-    def _input(self) -> int:
-        """Return the server's standard input: a descriptor, or one of subprocess's constants."""
-        return subprocess.DEVNULL
-
-    def _launched(self) -> None:  # noqa: B027 (optional hook)
-        """Handle the start of the process, which may not answer yet."""
 
     # -- interface -----------------------------------------------------------------------------------------------
 
@@ -243,6 +237,7 @@ class ServerProcess(abc.ABC):
     # -- starting ------------------------------------------------------------------------------------------------
 
     def _launch(self) -> None:
+        """Start the process, which may not answer yet."""
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = self._command(self.certificate)
         with self._locked_state() as lock, self.log_file.open("ab") as log:
@@ -250,7 +245,7 @@ class ServerProcess(abc.ABC):
                 raise TransportError(f"{self.kind}: port {self._port} of {self.host} is in use; choose another one")
             self._process = subprocess.Popen(
                 tied(command),
-                stdin=self._input(),
+                stdin=self._stdin,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C reaches only the launcher, which stops the agents first
@@ -258,7 +253,6 @@ class ServerProcess(abc.ABC):
             )
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(self._process.pid).encode(), 0)
-        self._launched()
 
     @contextlib.contextmanager
     def _locked_state(self) -> Iterator[int]:

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import QueuedJob
-from ramp.queue_bound.queue_plan import GONE, Planner, QueuePlan
+from ramp.queue_bound.queue_plan import GONE, Planner, QueuePlan, plan_starts
 
 
 class FollowedPlan(QueuePlan):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ramp.declarations import load_file
-from ramp.queue_bound.easy_plan import plan_starts
 from ramp.queue_bound.predictor import PREDICTORS
+from ramp.queue_bound.queue_plan import plan_starts
 from simulation.workload.generators.lublin import DAY_S, synthetic_log
 from simulation.workload.logs import find_log, known_log
 from simulation.workload.swf import read_swf

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ramp.errors import ConfigurationError
-from ramp.queue_bound.easy_plan import BLOCK, NEVER, plan_starts
 from ramp.queue_bound.predictor import QueuedJob
-from ramp.queue_bound.queue_plan import Planner, QueuePlan
+from ramp.queue_bound.queue_plan import BLOCK, NEVER, Planner, QueuePlan, plan_starts
 from simulation.queueing.compiled_plan import plan_starts as compiled_plan_starts
 from simulation.queueing.followed_plan import FollowedPlan
 from simulation.schedulers.compiled.easy import easy

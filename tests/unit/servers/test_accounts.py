@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -128,8 +129,8 @@ def test_of_a_name_the_last_word_holds(accounts):
 
 def test_callers_take_turns_on_the_channel(tmp_path):
     launcher = EmbeddedServer(tmp_path)
-    launcher._input()
-    server = launcher._channel_of_server
+    launcher._one_at_a_time = threading.Lock()
+    launcher._channel, server = socket.socketpair()
     with ThreadPoolExecutor(50) as callers:
         given = [callers.submit(launcher._give, {f"user{number}": None}) for number in range(50)]
         for _ in given:
