@@ -433,11 +433,13 @@ class DirectoryAgent(PartyAgent):
         return self.host.party
 
     def _write(self) -> None:
-        self._writing, self._kept = None, self._directory.changes
+        self._writing, changes = None, self._directory.changes
         try:
             self.keep(self._directory.registered)
-        except OSError as error:  # no loss: resources register again within a heartbeat; the next change saves all
+        except OSError as error:  # no loss: resources register again within a heartbeat, after which it is tried again
             self.complain("", "cannot save the registrations: %s", reason_of(error))
+        else:
+            self._kept = changes
 
 
 class EnrolmentAgent(PartyAgent):
