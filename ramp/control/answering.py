@@ -126,7 +126,7 @@ def answered(
         case Watch(""):
             yield events.Watching()
             while True:
-                event = told((yield lambda _: True), files_of)
+                event = _told((yield lambda _: True), files_of)
                 if event is not None:
                     yield event
         case Watch(id_) | ev.OffersApproved(id_) | ev.RequestWithdrawn(id_) if id_ not in party.purchases:
@@ -152,7 +152,7 @@ def _followed(
     """Report progress and end of a known request; each connection is asked for approval until one has answered."""
     purchase = party.purchases[request_id]
     if purchase.outcome is not None:
-        yield ended(whole(purchase.outcome), files_of)
+        yield _ended(whole(purchase.outcome), files_of)
         return
     if purchase.asked is not None:
         yield purchase.asked  # the question is older than this connection
@@ -162,8 +162,8 @@ def _followed(
 def _progress_of(request_id: str, files_of: FilesOf) -> Conversation:
     progress: pr.Progress | None = None
     while not isinstance(progress, pr.RequestEnded):
-        progress = yield lambda each: isinstance(each, pr.ClockCompared) or request_of(each) == request_id
-        event = told(progress, files_of)
+        progress = yield lambda each: isinstance(each, pr.ClockCompared) or _request_of(each) == request_id
+        event = _told(progress, files_of)
         assert event is not None, "all progress of a request has an event"
         yield event
 
@@ -182,7 +182,7 @@ def commanded(request: UserCommand | ev.KeeperAsked, new_id: Callable[[str], str
         found[_subject(progress)] = progress
     match [found[subject] for subject in subjects]:
         case [pr.QueryAnswered() as answer]:
-            yield answer_of(answer)
+            yield _answer_of(answer)
         case []:
             yield events.Done()
         case changes:
@@ -249,7 +249,7 @@ def full_name(name: str, domain: str) -> str:
     return name if "@" in name or not domain else f"{name}@{domain}"
 
 
-def answer_of(answered: pr.QueryAnswered) -> events.Event:
+def _answer_of(answered: pr.QueryAnswered) -> events.Event:
     """Return the answer to a question, or the refusal."""
     found = answered.answer
     if found is None:
@@ -265,19 +265,19 @@ def answer_of(answered: pr.QueryAnswered) -> events.Event:
     return found
 
 
-def told(progress: pr.Progress, files_of: FilesOf) -> events.Event | None:
+def _told(progress: pr.Progress, files_of: FilesOf) -> events.Event | None:
     """Return a party's progress as the event for its owner; None if it does not concern the owner."""
     if isinstance(progress, pr.RequestEnded):
-        return ended(progress.outcome, files_of)
+        return _ended(progress.outcome, files_of)
     return progress if isinstance(progress, events.Event) else None
 
 
-def request_of(progress: pr.Progress) -> str:
+def _request_of(progress: pr.Progress) -> str:
     """Return the id of the request that a progress belongs to, or ""."""
     return progress.request_id if isinstance(progress, pr.UnitMoved) else events.request_of(progress)
 
 
-def ended(outcome: RequestOutcome, files_of: FilesOf) -> pr.RequestEnded:
+def _ended(outcome: RequestOutcome, files_of: FilesOf) -> pr.RequestEnded:
     """Return the event for the end of a request, with the files of the agreements."""
     files = {unit.agreement_id: files_of(unit.agreement_id)[0] for unit in outcome.units if unit.agreement_id}
     return pr.RequestEnded(outcome, files)
