@@ -157,8 +157,11 @@ class PartyBuilder:
         return ledger
 
     def _open_accounts(self, ledger: Ledger) -> None:
-        accounts = [*opening_accounts(self.config), *enrolled_accounts(self.state)]
-        open_accounts(accounts, ledger, self.clock.now())
+        enrolled = (  # parties of other sites
+            OpeningAccount(entry.invitation.name, entry.kind, entry.credit_limit, entry.deposit)
+            for entry in Register(self.state.invitations).members()
+        )
+        open_accounts([*opening_accounts(self.config), *enrolled], ledger, self.clock.now())
 
     def _keeper(self, name: str) -> PartyAgent:
         return self._agent(KeeperAgent, name, self._market.keeper_party())
@@ -318,18 +321,6 @@ def opening_accounts(config: SwarmConfig) -> list[OpeningAccount]:
             for user in config.users
         ),
         *(OpeningAccount(config.address(each.name), AccountKind.RESOURCE) for each in config.resources),
-    ]
-
-
-def enrolled_accounts(state: StateFolder) -> list[OpeningAccount]:
-    """Return the accounts of enrolled parties at other sites, with deposits and credit limits.
-
-    Raises:
-        ConfigurationError: the register of invitations cannot be read.
-    """
-    return [
-        OpeningAccount(entry.invitation.name, entry.kind, entry.credit_limit, entry.deposit)
-        for entry in Register(state.invitations).members()
     ]
 
 

@@ -305,16 +305,11 @@ def standing_of(agent: PartyAgent, account: str, now: Instant) -> tuple[list[str
     if isinstance(party, UserParty):
         return _bought(party, now), []
     if isinstance(party, ResourceParty):
-        kept = slots_kept(party, now)
+        parts = party.participants.values()
+        kept = sum(each.state is ParticipantState.SOLD and each.size[1] > now for each in parts)
+        kept += sum(each.state not in FINAL for each in parts)
         return _counted(kept, "slot sold or held that is not over", "slots sold or held that are not over"), []
     return [], []
-
-
-def slots_kept(party: ResourceParty, now: Instant) -> int:
-    """Return how many slots a resource holds or has sold that are not over."""
-    parts = party.participants.values()
-    sold = sum(each.state is ParticipantState.SOLD and each.size[1] > now for each in parts)
-    return sold + sum(each.state not in FINAL for each in parts)
 
 
 def _bought(party: UserParty, now: Instant) -> list[str]:
