@@ -13,15 +13,10 @@ from ramp.errors import ConfigurationError
 from ramp.runtime.storage_errors import storing
 
 
-def make_folder(folder: Path) -> None:
-    """Create a folder that only its owner can enter, and its parents, if they are missing."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Wait for the lock of a file, which is made if it is missing, and hold it."""
-    make_folder(path.parent)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -29,7 +24,7 @@ def locked(path: Path) -> Iterator[None]:
 
 def write_whole(path: Path, data: bytes, *, private: bool) -> None:
     """Write a file completely or not at all; others can never read a private one, not even during the write."""
-    make_folder(path.parent)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
     try:
