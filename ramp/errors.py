@@ -71,8 +71,7 @@ def wrong_version(what: str, got: object, expected: object, remedy: str) -> str:
 class DocumentError(RampError):
     """A document from outside is not what it should be: too large, malformed, against its schema, or senseless.
 
-    Args:
-        reason: one line: element, value, and what would be right.
+    Attributes:
         source: the file or message that the document came from.
         violations: all single findings where there are several.
     """
@@ -196,7 +195,7 @@ class NoMarket(TransportError):
 class MarketRefused(RampError):
     """A party of the market does not do what was asked of it.
 
-    Args:
+    Attributes:
         code: why, of a closed list (`ramp.MarketRefusalCode`).
         exit_code: 2 where asking again in the same way cannot help, else 1.
     """

@@ -53,12 +53,7 @@ _SCALARS: Final[dict[Any, tuple[str, tuple[type, ...]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A number's least and largest value, both allowed.
-
-    Attributes:
-        least: the smallest.
-        most: the largest; None where there is none.
-    """
+    """A number's least and largest value, both allowed; None where there is no largest."""
 
     least: float
     most: float | None = None
@@ -146,14 +141,9 @@ def read_options(
     within: str = "",
     text: str = "",
 ) -> _Options:
-    """Read a table into a dataclass.
+    """Read a table into a dataclass, of which fields with defaults may be absent.
 
-    Args:
-        values: the table.
-        into: the dataclass; fields with defaults may be absent.
-        source: the file that the table comes from, for messages.
-        within: what the table is part of, for messages (`thunder1`).
-        text: the text of the file, so that lines can be told.
+    Errors name the file `source`, what the table is `within` (`thunder1`), and the lines of the file's `text`.
 
     Raises:
         ConfigurationError: with every finding.

@@ -28,10 +28,7 @@ _log = logging.getLogger(__name__)
 class RegisterWatch:
     """Follows the register of invitations: passes tokens of accounts to the server, and new members to the bank.
 
-    Args:
-        state: the state folder.
-        give_tokens: sets tokens of accounts on the server by local name, or closes accounts; may block.
-        tell_bank: lets the bank open accounts of new members.
+    `give_tokens` gives the server tokens of accounts by local name, None for those to close, and may block.
     """
 
     def __init__(
@@ -83,12 +80,9 @@ SILENT_MAX: Final = 2
 
 
 class ServerWatch:
-    """Watches a market's server.
+    """Watches a market's servers, of which one that answers is enough.
 
-    Args:
-        addresses: returns host and port of each server; one that answers is enough.
-        domain: XMPP domain of the agents.
-        told: called with the problem when it has changed; empty when it is solved.
+    `told` is called with the problem when it has changed; empty when it is solved.
 
     Attributes:
         problem: the current problem, or empty.

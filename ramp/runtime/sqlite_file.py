@@ -17,13 +17,9 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 
 
 def open_file(path: Path, what: str, version: int, schema: Sequence[str]) -> sqlite3.Connection:
-    """Open a file, created with its tables if missing, so that commits survive power loss.
+    """Open a file, created with the tables of its schema if missing, so that commits survive power loss.
 
-    Args:
-        path: the file; `:memory:` for none.
-        what: kind of file (`journal`) for the error.
-        version: of its format.
-        schema: statements that make the tables.
+    The path is `:memory:` for none; `what` is the kind of file (`journal`) for errors.
 
     Raises:
         StorageFailed: the file cannot be opened or written.

@@ -35,12 +35,7 @@ class _Trouble:
 
 
 class GuestHealth:
-    """Reports every failure of a guest, and once that it works again.
-
-    Args:
-        guest: its name in texts (`plug-in`, `price strategy`).
-        watch: called with progress of the resource.
-    """
+    """Reports every failure of a guest (`plug-in`, `price strategy`), and once that it works again."""
 
     def __init__(self, guest: str, watch: Callable[[Progress], None]) -> None:
         self.guest = guest
