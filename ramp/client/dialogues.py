@@ -143,20 +143,27 @@ def cancel(any_id: str, reason: str) -> Dialogue[tuple[Cancelled, ...]]:
         raise ConfigurationError(f"{any_id}: the request ended without a purchase, so there is nothing to cancel")
     if len(entries) > 1:
         entries = tuple(entry for entry in entries if entry.state in OPEN_STATES) or entries
-    return (yield from _cancel_all(entries, reason))
+    found = []
+    for entry in entries:
+        agreement = entry.agreement
+        ended = _expected((yield ev.AgreementCancelled(agreement.agreement_id, reason)), events.ChangesEnded)
+        found += [
+            Cancelled(
+                each.agreement_id,
+                agreement.request_id,
+                each.done,
+                refund=each.refund,
+                code=each.code,
+                detail=each.detail,
+            )
+            for each in ended.outcomes
+        ]
+    return tuple(found)
 
 
 def _withdrawn(standing: events.RequestStanding) -> bool:
     outcome = standing.outcome
     return outcome is not None and outcome.status is RequestStatus.REJECTED and not outcome.units
-
-
-def _cancel_all(entries: Sequence[events.AgreementStanding], reason: str) -> Dialogue[tuple[Cancelled, ...]]:
-    found = []
-    for entry in entries:
-        ended = _expected((yield ev.AgreementCancelled(entry.agreement.agreement_id, reason)), events.ChangesEnded)
-        found += [results.cancelled_of(each, entry.agreement.request_id) for each in ended.outcomes]
-    return tuple(found)
 
 
 def resize(any_ids: Sequence[str], wish: AgreementResized) -> Dialogue[tuple[Resized, ...]]:

@@ -359,18 +359,6 @@ def account_of(statement: AccountStatement) -> Account:
     )
 
 
-def cancelled_of(outcome: ChangeOutcome, request_id: str) -> Cancelled:
-    """Convert the result of a cancellation for programs."""
-    return Cancelled(
-        agreement_id=outcome.agreement_id,
-        request_id=request_id,
-        done=outcome.done,
-        refund=outcome.refund,
-        code=outcome.code,
-        detail=outcome.detail,
-    )
-
-
 def resized_of(outcome: ChangeOutcome) -> Resized:
     """Convert the result of a resize for programs."""
     quoted = outcome.code == QUOTED
