@@ -66,11 +66,6 @@ torus_terms = st.builds(
 )
 
 
-def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
-    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
-    return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
-
-
 site_lists = st.lists(
     st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True), min_size=1, max_size=64, unique=True
 ).map(tuple)
@@ -105,7 +100,10 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     shaped = unit.torus is not None and unit.torus.geometry
     if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
         return unit
-    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.total)))
+    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
+    reference = unit.cores.total
+    ranges = st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
+    return replace(unit, moldable=draw(st.none() | ranges))
 
 
 @st.composite
