@@ -24,15 +24,12 @@ from ramp.rfql.signing import seals
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import AGREEMENT, NOW, OFFER, RESOURCE, UNIT, USER
+from tests.unit.rfql.conftest import AGREEMENT, NOW, OFFER, RESOURCE, UNIT, USER, market_of
 
 
 def run() -> list[tuple[str, float, str]]:
     with tempfile.TemporaryDirectory() as folder:
-        store = KeyStore(Path(folder) / "keys")
-        store.create_ca(NOW)
-        for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE)):
-            store.issue(name, role, NOW)
+        store = market_of(Path(folder), {USER: Role.USER, RESOURCE: Role.RESOURCE})
         return [*_with_keys(store), *_documents()]
 
 

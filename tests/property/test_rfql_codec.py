@@ -4,7 +4,6 @@ import base64
 import dataclasses
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -36,12 +35,8 @@ from ramp.rfql.record import record_of
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary, XmlNotary
 from ramp.rfql.xml.namespaces import MARKET, schemas_dir
-from ramp.runtime.keys.store import KeyStore
 from ramp.text import IDENTIFIER
-
-NOW = from_iso("2026-11-21T08:00:00Z")
-USER = "alice@localhost"
-RESOURCE = "thunder1@localhost"
+from tests.unit.rfql.conftest import NOW, RESOURCE, USER, market_of
 
 # Whatever XML 1.0 can carry: no control characters but tab and line ends, no surrogates, no noncharacters at the top.
 # Excluded rather than filtered out, character by character, which takes three times as long.
@@ -64,11 +59,6 @@ torus_terms = st.builds(
     connection=st.sampled_from(["torus", "mesh", "any"]),
     node_use=st.sampled_from(["", "coprocessor", "virtual"]),
 )
-
-
-def core_ranges(reference: int) -> st.SearchStrategy[MoldableTerms]:
-    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
-    return st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
 
 
 site_lists = st.lists(
@@ -105,7 +95,10 @@ def request_units(draw: st.DrawFn, number: int = 1) -> RequestUnit:
     shaped = unit.torus is not None and unit.torus.geometry
     if unit.wall_time is None or not isinstance(unit.cores, TotalCores) or shaped:
         return unit
-    return replace(unit, moldable=draw(st.none() | core_ranges(unit.cores.total)))
+    laws = st.sampled_from(["amdahl:0", "amdahl:0.05", "downey:64:1.5", "table:1=100,16=20.5"])
+    reference = unit.cores.total
+    ranges = st.builds(MoldableTerms, st.integers(1, reference), st.integers(reference, 10**9), laws)
+    return replace(unit, moldable=draw(st.none() | ranges))
 
 
 @st.composite
@@ -308,11 +301,9 @@ some_slots = words
 
 @pytest.fixture(scope="module")
 def notaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, XmlNotary]:
-    store = KeyStore(Path(tmp_path_factory.mktemp("property")) / "keys")
-    store.create_ca(NOW)
-    for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), *((name, role) for role, name in NAMES.items())):
-        store.issue(name, role, NOW)
-    return {name: store.notary(name) for name in (USER, RESOURCE, *NAMES.values())}
+    parties = {USER: Role.USER, RESOURCE: Role.RESOURCE, **{name: role for role, name in NAMES.items()}}
+    store = market_of(tmp_path_factory.mktemp("property"), parties)
+    return {name: store.notary(name) for name in parties}
 
 
 def passed_on(message: Message, notaries: dict[str, XmlNotary]) -> tuple[EncodedMessage, Message]:

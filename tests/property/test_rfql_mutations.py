@@ -22,7 +22,6 @@ from ramp.errors import DocumentError, SealInvalid
 from ramp.model import contents
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.instant import from_iso
 from ramp.model.seal import Role
 from ramp.rfql import documents
 from ramp.rfql.request_for_quotation import parse_request
@@ -30,12 +29,11 @@ from ramp.rfql.signing import certificates, seals
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import PublicNotary
 from ramp.runtime.keys.store import KeyStore, load_ca_certificates
+from tests.unit.rfql.conftest import BANK, NOW, USER, market_of
 
 # cryptography says so of serial numbers below one, and reads on
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
-NOW = from_iso("2026-11-21T08:00:00Z")
-USER, BANK = "alice@localhost", "bank@localhost"
 SIGN = ec.ECDSA(hashes.SHA256())
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 VALUE = re.compile(r'(?<==")[^"]*(?=")|(?<=>)[^<>]+(?=<)')
@@ -80,11 +78,7 @@ ODD = (
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
-    keys = KeyStore(Path(tmp_path_factory.mktemp("mutations")) / "keys")
-    keys.create_ca(NOW)
-    keys.issue(USER, Role.USER, NOW)
-    keys.issue(BANK, Role.BANK, NOW)
-    return keys
+    return market_of(tmp_path_factory.mktemp("mutations"), {USER: Role.USER, BANK: Role.BANK})
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,16 +102,13 @@ def is_settled(market: OneProcess) -> bool:
         len(market.agents) == 6
         and market.outcome("r1") is not None
         and not market.alice._running
-        and all(is_at_rest(resource(market, name)) for name in ("alpha", "beta"))
+        and not any(host.party.releases for host in resources(market))
+        and all(each.state in FINAL for host in resources(market) for each in host.party.participants.values())
     )
 
 
-def is_at_rest(party: Any) -> bool:
-    return not party.releases and all(each.state in FINAL for each in party.participants.values())
-
-
-def resource(market: OneProcess, name: str) -> Any:
-    return market.agents[name].host.party
+def resources(market: OneProcess) -> list[Any]:
+    return [market.agents[name].host for name in ("alpha", "beta")]
 
 
 def check_agreed(market: OneProcess) -> None:
@@ -124,17 +121,17 @@ def check_agreed(market: OneProcess) -> None:
     posted = {key: ledger.transfer(key) for key in market.alice.agreements}
     paid = {key for key, transfer in posted.items() if transfer is not None and transfer.posted_at is not None}
     sold, firm = set(), set()
-    for name in ("alpha", "beta"):
-        machine = market.agents[name].host.ports.machine
-        assert isinstance(machine, GuardedGuest)
-        plugin = machine.guest
-        for participant in resource(market, name).participants.values():
+    for host in resources(market):
+        assert isinstance(host.ports.machine, GuardedGuest)
+        plugin = host.ports.machine.guest
+        participants = host.party.participants.values()
+        for participant in participants:
             if participant.state is ParticipantState.SOLD:
                 sold.add(participant.agreed.agreement_id)
                 if plugin.reservation(participant.offer.offer_id, market.clock.now()).firm:
                     firm.add(participant.agreed.agreement_id)
         assert len(plugin.reservations(market.clock.now())) == len(
-            [each for each in resource(market, name).participants.values() if each.state is ParticipantState.SOLD]
+            [each for each in participants if each.state is ParticipantState.SOLD]
         )
     assert active == paid == sold == firm
     assert len(active) in (0, 2)
@@ -160,25 +157,16 @@ def run(folder: Path, first: int, mode: str, patch: pytest.MonkeyPatch) -> tuple
     return writes, seen[0]
 
 
-def writes_of_a_purchase(folder: Path, patch: pytest.MonkeyPatch) -> Writes:
-    writes, market = run(folder, 0, "before", patch)
-    assert market.ended == []
-    return writes
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["before", "after", "full"])
 def test_a_failed_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    count = writes_of_a_purchase(tmp_path / "market", monkeypatch).count
-    assert count > 30
-    fail_each(tmp_path, monkeypatch, mode, range(1, count + 1))
-
-
-def fail_each(folder: Path, patch: pytest.MonkeyPatch, mode: str, numbers: Iterable[int]) -> None:
+    writes, market = run(tmp_path / "market", 0, "before", monkeypatch)
+    assert market.ended == []
+    assert writes.count > 30
     met = set()
-    for number in numbers:
-        writes, market = run(folder / "market", number, mode, patch)
+    for number in range(1, writes.count + 1):
+        writes, market = run(tmp_path / "market", number, mode, monkeypatch)
         assert writes.failed, number
         met.update(writes.failed)
         for name, error in market.ended:

@@ -253,12 +253,14 @@ class CancelServer(Courier):
     conditions: ClassVar = {"ontology": "ComputeMarket"}
 
 
-class Catalogue(Party):
-    """Notes which behaviour carried a message."""
-
+class Behaving(Party):
     async def setup(self):
         self.add_behaviour(RequestAQuote())
         self.add_behaviour(CancelServer())
+
+
+class Catalogue(Behaving):
+    """Notes which behaviour carried a message."""
 
     async def carry(self, message):
         carrier = asyncio.current_task().get_coro().cr_frame.f_locals["self"]
@@ -288,13 +290,9 @@ async def test_messages_go_to_the_behaviour_named_for_them_and_else_to_the_defau
 
 
 async def test_one_message_at_a_time(crowd):
-    class Careful(Party):
+    class Careful(Behaving):
         inside = 0
         most = 0
-
-        async def setup(self):
-            self.add_behaviour(RequestAQuote())
-            self.add_behaviour(CancelServer())
 
         async def on_message(self, message):
             self.inside += 1

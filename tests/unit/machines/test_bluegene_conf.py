@@ -16,13 +16,18 @@ from tests.queue_runs import write_log
 RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
 
 
-def machine_of(path: Path, conf: str, more: str = "", dimensions: str = RINGS, **options: Any) -> Machine:
-    """A torus of 4x4 midplanes."""
-    (path / "b.conf").write_text(conf)
-    (path / "m.toml").write_text(
+def listed_blocks(folder: Path, conf: str, more: str = "", dimensions: str = RINGS) -> Path:
+    """Write the files of a torus of 4x4 midplanes whose blocks are listed."""
+    (folder / "b.conf").write_text(conf)
+    path = folder / "m.toml"
+    path.write_text(
         f'name = "small"\nkind = "cabled-torus"\nprefix = "b"\nbluegene_conf = "b.conf"\n{more}{dimensions}'
     )
-    return load_machine(path / "m.toml", **options)
+    return path
+
+
+def machine_of(path: Path, conf: str, more: str = "", dimensions: str = RINGS, **options: Any) -> Machine:
+    return load_machine(listed_blocks(path, conf, more, dimensions), **options)
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,12 @@ from simulation.machines.interface import GridMachine, NodeState, has_places
 from simulation.machines.view import view_of_trace
 from simulation.queueing.outages import drawn_failures
 from tests.queue_runs import write_log
+from tests.unit.machines.test_bluegene_conf import cells, machine_of
 
-RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
-FILE = f"""name = "small"
-kind = "cabled-torus"
-prefix = "b"
-bluegene_conf = "b.conf"
-configure_s = 10
+TIMES = """configure_s = 10
 deallocate_s = 30
-boot = [{{ midplanes = 1, seconds = 100 }}, {{ midplanes = 4, seconds = 200 }}, {{ midplanes = 16, seconds = 400 }}]
-{RINGS}"""
+boot = [{ midplanes = 1, seconds = 100 }, { midplanes = 4, seconds = 200 }, { midplanes = 16, seconds = 400 }]
+"""
 STATIC = "BPs=[00x11] Type=MESH\nBPs=22\nBPs=33\n"
 OVERLAP = "LayoutMode=OVERLAP\nBPs=[00x10]\nBPs=[20x30]\nBPs=[01x12]\nBPs=[11x31]\nBPs=33\nBPs=[23x33] Type=MESH\n"
 FREEING, CONFIGURING = 30, 10
@@ -38,9 +34,7 @@ def boot_s(size: int) -> int:
 
 
 def small(path: Path, conf: str) -> GridMachine:
-    (path / "b.conf").write_text(conf)
-    (path / "m.toml").write_text(FILE)
-    machine = load_machine(path / "m.toml")
+    machine = machine_of(path, conf, TIMES)
     assert has_places(machine)
     return machine
 
@@ -147,13 +141,10 @@ def test_a_job_that_fails_while_its_block_boots_is_requeued_whole(tmp_path: Path
 
 def parts(line: dict[str, Any]) -> set[tuple[str, ...]]:
     """Midplanes of a job, and its cables: dimension, the line's other coordinate, label."""
-    low, _, high = line["nodes"].removeprefix("b").strip("[]").partition("x")
-    ends = list(zip(low, high or low, strict=True))
-    cells = [f"{x}{y}" for x in range(int(ends[0][0]), int(ends[0][1]) + 1)
-             for y in range(int(ends[1][0]), int(ends[1][1]) + 1)]  # fmt: skip
-    cables = {(name, cell[1 - axis], str(label)) for axis, name in enumerate("xy") for cell in cells
+    held = cells(line["nodes"].removeprefix("b"))
+    cables = {(name, cell[1 - axis], str(label)) for axis, name in enumerate("xy") for cell in held
               for label in line["links"][name]}  # fmt: skip
-    return {(cell,) for cell in cells} | cables
+    return {(cell,) for cell in held} | cables
 
 
 @pytest.mark.parametrize("scheduler", ["easy", "conservative", "fcfs", "first-fit"])

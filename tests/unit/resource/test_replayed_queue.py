@@ -15,6 +15,9 @@ from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.slot import Reservation
 from ramp.plugins.interface import PluginSettings
 from simulation.resource.waiting.replayed_queue import FIRST_NUMBER, ReplayedQueue, open_queue
+from simulation.workload.swf import write_swf
+from tests import queue_runs
+from tests.queue_runs import ASKED, RUN, SIZE, SUBMIT
 from tests.slots import quoted, refused
 
 pytestmark = pytest.mark.loops
@@ -24,13 +27,9 @@ CORES = 10
 
 
 def log_of(folder: Path, *jobs: tuple[int, int, int, int]) -> Path:
-    """A log of jobs: submitted (s), run time (s), processors, requested time (s)."""
+    """A log of user 7's jobs: submitted (s), run time (s), processors, requested time (s)."""
     path = folder / "small.swf"
-    rows = (
-        f"{number} {submit} 0 {run} {size} -1 -1 {size} {asked} -1 1 7 1 -1 1 -1 -1 -1"
-        for number, (submit, run, size, asked) in enumerate(jobs, 1)
-    )
-    path.write_text("\n".join(rows) + "\n")
+    write_swf(path, queue_runs.log_of((SUBMIT, RUN, SIZE, ASKED, "user_id"), *((*job, 7) for job in jobs)))
     return path
 
 

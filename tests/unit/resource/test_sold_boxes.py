@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ramp.errors import ConfigurationError
-from ramp.model.instant import DAY, HOUR, MINUTE, Instant, from_iso
+from ramp.model.instant import DAY, HOUR, MINUTE, Instant
 from ramp.model.offer import Refusal, RefusalCode
-from ramp.model.request import RequestUnit, TorusTerms, TotalCores
+from ramp.model.request import RequestUnit
 from ramp.model.slot import Slot
 from ramp.plugins.interface import PluginSettings
 from simulation.machine_files import load_machine
@@ -17,28 +17,17 @@ from simulation.machines.interface import has_places
 from simulation.resource.live_map import view_of_snapshot
 from simulation.resource.modelled import ModelledMachine, open_plugin
 from tests import slots
+from tests.unit.machines.test_bluegene_conf import listed_blocks
+from tests.unit.resource.test_modelled import MIDPLANE, NOW, bgl, shape_of, unit
 
 pytestmark = pytest.mark.loops
 
-NOW = from_iso("2026-11-21T08:00:00Z")
-MIDPLANE = 1024
 NODE = 16
 
 
-def bgl(state_dir: Path | None = None, **options: object) -> ModelledMachine:
-    given = {"machine": "bgl", "load": 0, **options}
-    return open_plugin(PluginSettings("bgl1", 128 * MIDPLANE, 2, NOW, given, state_dir))
-
-
-def angara(state_dir: Path | None = None, **options: object) -> ModelledMachine:
+def angara(**options: object) -> ModelledMachine:
     given = {"machine": "angara-4x4x2", "load": 0, **options}
-    return open_plugin(PluginSettings("ang1", 32 * NODE, 2, NOW, given, state_dir))
-
-
-def unit(cores: int, ahead: int = MINUTE, slack: int = 0, **terms: Any) -> RequestUnit:
-    start = NOW + ahead
-    torus = TorusTerms(**terms) if terms else None
-    return RequestUnit(1, 70, start + HOUR + slack, TotalCores(cores), start, HOUR, torus=torus)
+    return open_plugin(PluginSettings("ang1", 32 * NODE, 2, NOW, given))
 
 
 def sold(machine: ModelledMachine, key: str, wanted: RequestUnit) -> Slot:
@@ -59,10 +48,6 @@ def nodes(slot: Slot) -> int:
     return int(json.loads(slot.token)["nodes"], 16)
 
 
-def shape(slot: Slot) -> list[int]:
-    return list(json.loads(slot.token)["shape"])
-
-
 def test_half_of_a_box_is_given_back_and_sold_to_another() -> None:
     machine = bgl()
     sold(machine, "rest", unit(96 * MIDPLANE))
@@ -81,7 +66,7 @@ def test_half_of_a_box_is_given_back_and_sold_to_another() -> None:
 def test_only_whole_planes_come_and_go_and_a_refusal_says_which() -> None:
     machine = bgl()
     slot = sold(machine, "k", unit(8 * MIDPLANE, geometry=(16, 16, 16), rotate=False))
-    assert shape(slot) == [2, 2, 2]
+    assert shape_of(slot) == [2, 2, 2]
     # 1, 3 to 8 planes of four along x, 1, 3 or 4 along y and z; no box within has three or five midplanes
     sizes = ", ".join(str(4 * count * MIDPLANE) for count in (1, 3, 4, 5, 6, 7, 8))
     for cores in (5 * MIDPLANE, 9 * MIDPLANE, 4 * MIDPLANE + 1):
@@ -125,7 +110,7 @@ def test_an_angara_torus_keeps_its_rings_whole_and_a_box_need_not() -> None:
     """On such a torus a ring is joined where it is whole; 4x2 nodes are two whole rings, 2x4x2 are none along x."""
     machine = angara()
     slot = sold(machine, "k", unit(8 * NODE, connection="torus"))
-    assert sorted(shape(slot)) == [1, 2, 4]
+    assert sorted(shape_of(slot)) == [1, 2, 4]
     for cores in (16 * NODE, 6 * NODE):
         assert "whole planes" in refused(machine, 1, cores, slot.end)
     assert resized(machine, 2, 32 * NODE, slot.end).cores == 32 * NODE
@@ -169,16 +154,12 @@ def test_who_waits_gets_what_is_given_back_in_mid_slot_and_nothing_else() -> Non
         assert job.placement.nodes & nodes(half) == 0
 
 
-RINGS = "".join(f'[[dimension]]\nname = "{name}"\nring = [0, 1, 3, 2]\n' for name in "xy")
 TORI = "LayoutMode=OVERLAP\nBPs=[00x10]\nBPs=[20x30]\nBPs=01\nBPs=[02x13] Type=MESH\nBPs=[02x12] Type=MESH\n"
 
 
 @pytest.fixture
 def machine_file(tmp_path: Path) -> str:
-    (tmp_path / "b.conf").write_text(TORI)
-    path = tmp_path / "m.toml"
-    path.write_text(f'name = "small"\nkind = "cabled-torus"\nprefix = "b"\nbluegene_conf = "b.conf"\n{RINGS}')
-    return str(path)
+    return str(listed_blocks(tmp_path, TORI))
 
 
 def opened(machine_file: str, state_dir: Path | None = None, **options: Any) -> ModelledMachine:

@@ -1,18 +1,19 @@
 """Keys, an agreement and its signatures for the document tests; the keys are made once, times are fixed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from ramp.model.agreement import ContractChange, Signed
-from ramp.model.instant import HOUR, MINUTE, SECOND, from_iso
+from ramp.model.instant import HOUR, MINUTE, SECOND, Duration, from_iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.seal import Role
 from ramp.rfql import documents
 from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
-from ramp.runtime.keys.store import KeyStore
+from ramp.runtime.keys.store import CERTIFICATE_LIFETIME, KeyStore
 from tests.agreements import agreement_of
 
 NOW = from_iso("2026-11-21T08:00:00Z")
@@ -56,14 +57,19 @@ AGREEMENT = agreement_of(
 CANCELLATION = ContractChange("agreement-9", 0, "offer-17", USER, RESOURCE, BANK, NOW, reason="no need")
 
 
+def market_of(folder: Path, roles: Mapping[str, Role], lifetime: Duration = CERTIFICATE_LIFETIME) -> KeyStore:
+    """Return the keys of a market of its own, with certified parties."""
+    keys = KeyStore(folder / "keys")
+    keys.create_ca(NOW)
+    for name, role in roles.items():
+        keys.issue(name, role, NOW, lifetime=lifetime)
+    return keys
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> KeyStore:
     """A market with one of each role, and Mallory, who has a user's certificate of the same market."""
-    keys = KeyStore(tmp_path_factory.mktemp("market") / "keys")
-    keys.create_ca(NOW)
-    for name, role in ROLES.items():
-        keys.issue(name, role, NOW)
-    return keys
+    return market_of(tmp_path_factory.mktemp("market"), ROLES)
 
 
 @pytest.fixture(scope="session")

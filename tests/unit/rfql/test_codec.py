@@ -144,22 +144,16 @@ def test_unsigned_agreement_is_not_sent() -> None:
         codec.encode(Message(Performative.REQUEST, RESOURCE, "bank@localhost", "request-4", Signed(AGREEMENT)))
 
 
-def test_document_over_the_limit_is_refused_before_it_is_sent() -> None:
-    refusals = tuple(Refusal(1, RefusalCode.PRICE, "", "x" * 3000) for _ in range(40))
+@pytest.mark.parametrize(
+    ("detail", "count", "size"),
+    [("x" * 3000, 40, r"12\d{4}"), ("я" * 4000, 12, r"9\d{4}")],
+    ids=["long", "bytes, not characters"],
+)
+def test_document_over_the_limit_is_refused_before_it_is_sent(detail: str, count: int, size: str) -> None:
+    refusals = (Refusal(1, RefusalCode.PRICE, "", detail),) * count
     message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
-    with pytest.raises(
-        DocumentError,
-        match=rf"request-4: document too large: got 1\d+ bytes, .* at most {DOCUMENT_BYTES_MAX}",
-    ):
-        codec.encode(message)
-
-
-def test_limit_counts_bytes_not_characters() -> None:
-    refusals = tuple(
-        Refusal(1, RefusalCode.PRICE, "", "я" * 4000) for _ in range(12)
-    )  # 48 000 characters, 96 000 bytes
-    message = Message(Performative.REFUSE, RESOURCE, USER, "request-4", contents.Proposal("request-4", 1, (), refusals))
-    with pytest.raises(DocumentError):
+    told = rf"request-4: document too large: got {size} bytes, .* at most {DOCUMENT_BYTES_MAX}"
+    with pytest.raises(DocumentError, match=told):
         codec.encode(message)
 
 

@@ -21,7 +21,7 @@ from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import AGREEMENT, NOW
+from tests.unit.rfql.conftest import AGREEMENT, NOW, market_of
 from tests.unit.rfql.forgery import seal_of
 
 OTHER = "ricc1@localhost"
@@ -114,9 +114,7 @@ def test_a_changed_offer_fails_by_its_seal(report, sealed_offer, other_notary, s
 
 
 def test_another_markets_offer_fails(report, sealed_offer, tmp_path: Path) -> None:
-    elsewhere = KeyStore(tmp_path / "elsewhere")
-    elsewhere.create_ca(NOW)
-    elsewhere.issue(OTHER, Role.RESOURCE, NOW)
+    elsewhere = market_of(tmp_path / "elsewhere", {OTHER: Role.RESOURCE})
     found = report(sealed_offer(elsewhere.notary(OTHER)))
     assert not found.holds
     assert OTHER in found.failure

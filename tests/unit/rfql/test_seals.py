@@ -24,7 +24,7 @@ from ramp.rfql.signing.certificates import PrivateKey, Trust
 from ramp.rfql.signing.notary import XmlNotary
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import BANK, DIRECTORY, MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import BANK, DIRECTORY, MALLORY, NOW, RESOURCE, USER, market_of
 from tests.unit.rfql.forgery import certificate_for, resealed, text_of
 
 
@@ -91,10 +91,7 @@ def test_kept_text_is_read_again_by_anybody(sealed: Message, store: KeyStore) ->
 
 
 def test_a_seal_of_another_market_is_refused(user_notary: XmlNotary, tmp_path: Path) -> None:
-    market = KeyStore(tmp_path)
-    market.create_ca(NOW)
-    market.issue(USER, Role.USER, NOW)
-    market.issue(DIRECTORY, Role.DIRECTORY, NOW)
+    market = market_of(tmp_path, {USER: Role.USER, DIRECTORY: Role.DIRECTORY})
     directory = market.notary(DIRECTORY)
     message = Message(
         Performative.INFORM, DIRECTORY, USER, "q-1", contents.DirectoryListing("q-1", "resource-trader", ("a@b",))
@@ -261,11 +258,8 @@ def test_xml_signature_is_no_seal_and_a_seal_no_xml_signature(
 # Signers
 
 
-def test_revoked_expired_and_repinned_signers_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    market = KeyStore(tmp_path_factory.mktemp("market"))
-    market.create_ca(NOW)
-    for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE), (BANK, Role.BANK)):
-        market.issue(name, role, NOW, lifetime=30 * DAY)
+def test_revoked_expired_and_repinned_signers_are_refused(tmp_path: Path) -> None:
+    market = market_of(tmp_path, {USER: Role.USER, RESOURCE: Role.RESOURCE}, 30 * DAY)
     reader = market.notary(USER)
     text = text_of(market.notary(RESOURCE).seal(granted(), NOW))
     assert reader.open(text, NOW).content == granted().content

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -19,7 +20,7 @@ from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary, sign_text
 from ramp.runtime.keys import issuing
 from ramp.runtime.keys.store import KeyStore
-from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, MALLORY, NOW, RESOURCE, USER
+from tests.unit.rfql.conftest import AGREEMENT, CANCELLATION, MALLORY, NOW, RESOURCE, USER, market_of
 from tests.unit.rfql.forgery import certificate_for, naive_cost
 
 Refused = Callable[[str, type[Exception], str], None]
@@ -132,11 +133,9 @@ def test_countersignature_without_the_user_s_is_refused(refused: Refused, store:
     refused(attack, SignatureInvalid, "signatures: got 1, expected 2")
 
 
-def test_another_market_s_ca_is_refused(refused: Refused, tmp_path_factory: pytest.TempPathFactory, body: str) -> None:
+def test_another_market_s_ca_is_refused(refused: Refused, tmp_path: Path, body: str) -> None:
     """An attacker's own CA issues a certificate for Alice."""
-    theirs = KeyStore(tmp_path_factory.mktemp("theirs"))
-    theirs.create_ca(NOW)
-    theirs.issue(USER, Role.USER, NOW)
+    theirs = market_of(tmp_path, {USER: Role.USER})
     attack = sign_text(body, *theirs.identity(USER))
     assert naive_cost(attack, theirs.identity(USER)[1]) == "704000"
     refused(attack, SignerUnknown, "not issued by a CA of this market")
@@ -181,11 +180,8 @@ def test_certificate_out_of_its_time_is_refused(
         verifier.verify(attack, NOW + shift)
 
 
-def test_revoked_certificate_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    keys = KeyStore(tmp_path_factory.mktemp("revoked"))
-    keys.create_ca(NOW)
-    for name, role in ((USER, Role.USER), (RESOURCE, Role.RESOURCE)):
-        keys.issue(name, role, NOW)
+def test_revoked_certificate_is_refused(tmp_path: Path) -> None:
+    keys = market_of(tmp_path, {USER: Role.USER, RESOURCE: Role.RESOURCE})
     document = keys.notary(USER).sign(Signed(AGREEMENT), NOW).document
     bank = keys.notary(RESOURCE)
     assert bank.verify(document, NOW).signers == (USER,)

@@ -17,7 +17,7 @@ from ramp.rfql.signing.certificates import Trust
 from ramp.rfql.signing.notary import XmlNotary, sign_text
 from ramp.rfql.signing.verification import FileReport, verify_file
 from ramp.runtime.keys.store import KeyStore, trust_of
-from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, NOW
+from tests.unit.rfql.conftest import AGREEMENT, BANK, CANCELLATION, NOW, market_of
 from tests.unit.rfql.forgery import certificate_for, resealed, seal_of
 
 
@@ -210,10 +210,8 @@ def test_sealed_message_in_the_wrong_role_or_with_bad_proofs_fails(
     assert "expected a FundsReserved" in check(sealed.text).failure
 
 
-def test_revoked_sealer_fails_whenever_it_sealed(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    market = KeyStore(tmp_path_factory.mktemp("market"))
-    market.create_ca(NOW)
-    market.issue(BANK, Role.BANK, NOW)
+def test_revoked_sealer_fails_whenever_it_sealed(tmp_path: Path) -> None:
+    market = market_of(tmp_path, {BANK: Role.BANK})
     refused = contents.PaymentRefused("agreement-9", "void")
     seal = seal_of(market.notary(BANK), Performative.REFUSE, "a@b", refused, NOW)
     path = tmp_path / "refused.txt"

@@ -36,11 +36,6 @@ def test_time_counts_from_the_first_submission() -> None:
     assert names_at(replay, 110) == ([], [])
 
 
-def test_an_unsorted_log_is_sorted_by_submission() -> None:
-    replay = ReplayLog.build(log_of((50, 0, 10, 1, 10), (20, 0, 10, 1, 10), (20, 5, 10, 1, 10)), 8)
-    assert replay.job_number.tolist() == [2, 3, 1]
-
-
 def test_jobs_that_cannot_be_replayed_are_left_out_and_counted() -> None:
     replay = ReplayLog.build(log_of((0, 0, 10, 9, 10), (0, 0, 10, -1, 10), (5, 0, 10, 8, 10)), 8)
     assert replay.left_out == 2
@@ -83,12 +78,6 @@ def test_projected_ends_come_from_requests_and_overruns_grow(now: int, end: int)
     replay = ReplayLog.build(log_of((0, 0, 10**6, 1, 100), (0, 0, 10**6, 1, 9 * 10**5)), 8)
     running = replay.state_at(now * SECOND).running
     assert replay.projected_ends(running, now * SECOND).tolist() == [end * SECOND, 9 * 10**5 * SECOND]
-
-
-def test_more_running_than_the_machine_has_count_as_waiting_in_order_of_submission() -> None:
-    replay = ReplayLog.build(log_of((0, 9, 100, 5, 10), (1, 4, 100, 5, 10), (2, 1, 100, 3, 10), (3, 50, 9, 1, 9)), 8)
-    # By start: job 3 (at 3 s), job 2 (at 5 s), job 1 (at 9 s) does not fit any more; by submission it is before job 4.
-    assert names_at(replay, 10) == ([3, 2], [1, 4])
 
 
 def plan(

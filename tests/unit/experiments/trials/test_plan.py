@@ -149,15 +149,6 @@ def stations() -> Stations:
     return made
 
 
-def test_the_first_gap_is_taken() -> None:
-    made = stations()
-    assert made._serve("s", 100, 10) == 110
-    assert made._serve("s", 0, 50) == 50  # before it
-    assert made._serve("s", 0, 50) == 100  # between
-    assert made._serve("s", 0, 5) == 115  # no gap is left before 110
-    assert made._booked["s"] == [(0, 115)]
-
-
 def test_bookings_never_overlap_and_start_as_early_as_they_can() -> None:
     """Against a search over every microsecond."""
     random = Random(5)
