@@ -11,9 +11,6 @@ from ramp.runtime.configuration.values import QUEUE_BOUND, ResourceConfig
 def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
     """Return the variables for commands that act on a resource's system; `PATH` is a folder of them.
 
-    Args:
-        resource: as configured; plug-ins without a batch system need no variables.
-
     Raises:
         ConfigurationError: an option of its plug-in is wrong.
     """

@@ -156,15 +156,7 @@ def disagreements(
 def of_book(
     resource: str, live: Sequence[Entry], promises: Sequence[Promise], now: Instant, do: str
 ) -> tuple[Remark, ...]:
-    """Return a remark for each difference between journal and book.
-
-    Args:
-        resource: the resource's name.
-        live: entries of its book that are not over.
-        promises: of its journal.
-        now: the present.
-        do: the remedy for a paid slot that is missing in the book.
-    """
+    """Return a remark for each difference between journal and book."""
     covered = {each.key for each in promises if each.live(now)}
     firm = {each.key for each in live if each.firm}
     remarks = []

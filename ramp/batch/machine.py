@@ -184,8 +184,6 @@ class BatchMachine(BookedMachine):
     """A batch system behind a Resource Agent.
 
     Args:
-        system: the live system.
-        settings: of the plug-in.
         for_sale: the site's choice.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
         snapshot_age_s: seconds for which one picture serves.

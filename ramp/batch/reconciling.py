@@ -85,14 +85,7 @@ def difference(found: SystemReservation | None, entry: Entry, system: BatchSyste
 
 
 class Reconciler:
-    """Keeps a system and a book in agreement.
-
-    Args:
-        system: the system.
-        book: the promises.
-        resource: the resource's name.
-        wait: waits the given seconds.
-    """
+    """Keeps a system and a book in agreement."""
 
     def __init__(
         self,

@@ -61,9 +61,6 @@ class AsyncMarket(AsyncRequests, contextlib.AbstractAsyncContextManager["AsyncMa
     - other `TransportError`: an agent ended or does not listen.
 
     The end of an auction is no error: see `Purchase.status`.
-
-    Args:
-        access: where the market is.
     """
 
     async def __aexit__(

@@ -164,10 +164,6 @@ class Market(MarketUser, contextlib.AbstractContextManager["Market"]):
     """A market as one of its users; `ramp.connect` and `ramp.launch` make one, and a `with` block closes it.
 
     Nothing stays open between two calls. Callbacks are called in the thread of the call. For errors see `AsyncMarket`.
-
-    Args:
-        access: where the market is.
-        close: called when the block ends.
     """
 
     def __init__(self, access: Access, close: Callable[[], None] = lambda: None) -> None:

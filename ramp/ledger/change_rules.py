@@ -106,13 +106,7 @@ def left_of(payment: Transfer, decided: Iterable[DecidedChange]) -> int:
 
 
 def addition_problem(records: Records, user: str, line: OrderLine) -> Problem | None:
-    """Return code and reason why an order's line for an addition cannot be paid, or None.
-
-    Args:
-        records: the ledger.
-        user: of the order.
-        line: with the change that it pays for.
-    """
+    """Return code and reason why an order's line for an addition cannot be paid, or None."""
     named = line.amended
     if named is None:
         return None

@@ -23,10 +23,6 @@ def terms_digest(unit: RequestUnit, rule: str) -> str:
     It covers the rule, and the unit's stated fields by name (instants and durations in microseconds; cores, disk and
     torus terms with their kind, under `is`) except its price, which falls from round to round and is in the offer
     separately.
-
-    Args:
-        unit: as in the call.
-        rule: named in the call.
     """
     return digest_of({"rule": rule, "unit": _stated(unit)})
 

@@ -35,9 +35,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def from_datetime(moment: datetime) -> Instant:
     """Convert an aware datetime to an instant, exactly.
 
-    Args:
-        moment: an aware datetime of any zone.
-
     Raises:
         ValueError: for a naive datetime, whose zone is unknown.
     """
@@ -63,12 +60,7 @@ def local_iso(instant: Instant, zone: tzinfo | None = None) -> str:
 
 
 def with_local_times(sentence: str, write: Callable[[Instant], str] = local_iso) -> str:
-    """Return a sentence with its times rewritten; other parties write all times in UTC.
-
-    Args:
-        sentence: the text.
-        write: writes a time.
-    """
+    """Return a sentence with its times rewritten; other parties write all times in UTC."""
 
     def local(found: re.Match[str]) -> str:
         try:

@@ -66,12 +66,7 @@ def probable_start_problem(agreement: Agreement) -> str:
 
 
 def request_problem(request: RequestForQuotation, *, pays_offer: bool = True) -> str:
-    """Say why a request cannot be bought with a probable start; empty if it can.
-
-    Args:
-        request: the request.
-        pays_offer: whether the auction's rule pays the winner's offer.
-    """
+    """Say why a request cannot be bought with a probable start; empty if it can."""
     asking = [unit.number for unit in request.units if unit.start_probability is not None]
     if not asking:
         return ""

@@ -19,9 +19,6 @@ class Party(Registry, ABC):
     be called whenever `now >= deadline`; calling it early does nothing. The present time is that of the wall clock. It
     runs evenly, except for steps announced by `clock_set`: durations (pauses, limits, leases) then keep their remaining
     length, and dates (an order's end, a slot's start) stay.
-
-    Args:
-        name: the agent's name.
     """
 
     def __init__(self, name: str) -> None:

@@ -123,10 +123,7 @@ class Question(Retried):
     """One open question.
 
     Args:
-        send: its first try.
         ask: makes the content of the next try; None if all are alike.
-        pace: of the party.
-        now: the present.
         limit: time until it is given up.
         role: in which the answer must be sealed; None without a seal.
         directories: any of which may answer; None if only one party may.
@@ -216,12 +213,7 @@ class Search(Question):
     """The search for the sellers of one request.
 
     Args:
-        request_id: the request.
-        user: that searches.
-        directories: of the market.
         needs: find only agents that can serve some of these; empty for all.
-        pace: of the user.
-        now: the present.
 
     Attributes:
         found: so far.
@@ -259,13 +251,7 @@ class Search(Question):
 
 
 class Questions:
-    """The open questions of one party.
-
-    Args:
-        name: of the party.
-        pace: of the party.
-        registry: of its conversations.
-    """
+    """The open questions of one party."""
 
     def __init__(self, name: str, pace: Pace, registry: Registry) -> None:
         self._name = name

@@ -137,10 +137,6 @@ class QueuePlan:
     So its start is read off the existing decisions, and only later ones are planned again, when needed. If it becomes
     the only waiting job before its start, planning begins there, because a first job has its place promised. Source of
     the rule: `plan_starts`. `simulation.queueing.followed_plan` follows a queue through later events.
-
-    Args:
-        capacity: processors of the machine.
-        planner: does the planning.
     """
 
     def __init__(self, capacity: int, planner: Planner = plan_starts) -> None:

@@ -82,7 +82,6 @@ class Accounts:
     """The accounts that may log in, with their passwords, and the current tokens.
 
     Args:
-        domain: domain of the server.
         path: file of the registered accounts; created with the first one.
 
     Attributes:
@@ -226,10 +225,6 @@ def _derived(password: str, salt: bytes, iterations: int) -> str:
 async def take_accounts(accounts: Accounts, descriptor: int = 0) -> Coroutine[Any, Any, None]:
     """Take the launcher's first line, before anyone can log in; return what takes later ones as long as it runs.
 
-    Args:
-        accounts: accounts to update.
-        descriptor: standard input, a socket of the launcher.
-
     Raises:
         ConfigurationError: the line is invalid.
     """
@@ -271,11 +266,6 @@ class Registration:
     """Answers the requests of one client before its log-in (XEP-0445, XEP-0077).
 
     The client sends a token and then registers the account that the token is for; without a token it cannot register.
-
-    Args:
-        accounts: of the server.
-        domain: domain of the server.
-        now: returns the current time, to check the expiry of tokens.
     """
 
     def __init__(self, accounts: Accounts, domain: str, now: Callable[[], Instant]) -> None:

@@ -65,13 +65,7 @@ _log = logging.getLogger(__name__)
 
 
 class StreamParser:
-    """Splits an XML stream into stanzas.
-
-    Args:
-        opened: called at the begin of the stream.
-        stanza: called with each stanza.
-        closed: called at the end of the stream.
-    """
+    """Splits an XML stream into stanzas."""
 
     def __init__(
         self, opened: Callable[[], None], stanza: Callable[[ElementTree.Element], None], closed: Callable[[], None]
@@ -150,13 +144,7 @@ def _clark(name: str) -> str:
 
 
 class Connection(asyncio.Protocol):
-    """A client's connection, from its begin to the end of its session.
-
-    Args:
-        accounts: those that may log in.
-        router: delivers messages.
-        context: the server's certificate and key.
-    """
+    """A client's connection, from its begin to the end of its session."""
 
     def __init__(self, accounts: Accounts, router: Router, context: ssl.SSLContext) -> None:
         self._accounts = accounts

@@ -85,11 +85,6 @@ def free_port() -> int:
 def check_accounts(accounts: Mapping[str, Account], domain: str, path: Path | None = None) -> None:
     """Refuse accounts with an invalid name or an empty password.
 
-    Args:
-        accounts: by local name.
-        domain: domain of the server.
-        path: file that defines the accounts, for the error.
-
     Raises:
         ConfigurationError: a name is not canonical, or a password is empty.
     """

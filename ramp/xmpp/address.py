@@ -56,12 +56,7 @@ def sender_of(address: str | None) -> str | None:
 
 
 def account_problem(name: str, domain: str) -> str:
-    """Return why a name cannot be an account's name; empty if it can.
-
-    Args:
-        name: requested local part.
-        domain: domain of the account's server.
-    """
+    """Return why a name cannot be an account's name; empty if it can."""
     if not name:
         return "it is empty"
     if len(name.encode("utf-8", "surrogatepass")) > PART_MAX_BYTES:

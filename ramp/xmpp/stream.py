@@ -105,9 +105,6 @@ class MarketStream(TlsClient):
     """The client of one agent.
 
     Args:
-        jid: bare address of the agent.
-        password: password of its account.
-        context: TLS context from `tls_context`.
         on_message: called with each arriving `message` element.
         on_misaddressed: called with the `from` of each stanza dropped because that is not a canonical address.
     """

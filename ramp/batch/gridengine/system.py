@@ -201,10 +201,6 @@ class GridEngine(BatchSystem):
     def sweep_usersets(self, prefix: str, kept: Iterable[str]) -> None:
         """Remove our usersets without a reservation, which a crash may leave.
 
-        Args:
-            prefix: of our names.
-            kept: names of reservations that exist or will exist soon.
-
         Raises:
             BatchSystemError: the system does not answer.
         """

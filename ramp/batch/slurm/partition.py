@@ -206,9 +206,6 @@ def _number(text: str) -> int | None:
 def found_conf(given: str) -> str:
     """Return the `slurm.conf` for the commands; empty if they find it by themselves.
 
-    Args:
-        given: value of the option.
-
     Raises:
         ConfigurationError: if there is no such file.
     """

@@ -82,10 +82,6 @@ def open_plugin(settings: PluginSettings) -> QueueBoundMachine:
 def open_queue(settings: PluginSettings, options: QueueBoundOptions) -> JobQueue:
     """Return the live queue that the options name.
 
-    Args:
-        settings: of the plug-in.
-        options: read from them.
-
     Raises:
         ConfigurationError: the kind of queue is unknown, one of its options is wrong, or it is not as configured.
         BatchSystemError: it cannot be asked now.

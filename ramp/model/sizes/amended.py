@@ -230,11 +230,6 @@ def change_problem(agreement: Agreement, state: SlotState, amendment: ContractCh
     """Say why an amendment does not fit the state that it changes, as code and sentence; None if it fits.
 
     Proposer, countersigner and verifiers of the documents use the same check.
-
-    Args:
-        agreement: the purchase.
-        state: of the slot before.
-        amendment: the proposal.
     """
     offer = agreement.offer
     parties = (amendment.offer_id, amendment.user, amendment.resource, amendment.bank)

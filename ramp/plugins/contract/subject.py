@@ -56,8 +56,6 @@ class AskedPlugin:
     """A wrapper that checks every answer of a plug-in and remembers what to release.
 
     Args:
-        plugin: the plug-in.
-        folder: where its state is.
         slowest: longest time of each call so far, in seconds; kept up to date.
     """
 

@@ -57,13 +57,6 @@ def asked(
     A change of size from another sender, or without a signature, is answered NOT_UNDERSTOOD and decides nothing; its
     resource sends it again. A cancellation is refused then, and its buyer may ask again.
 
-    Args:
-        message: as received.
-        bank: the bank's name.
-        now: the present.
-        timing: the protocol's limits.
-        orders: the open orders by id.
-
     Raises:
         RemoteProtocolError: if a change of size is not countersigned by its sender, or names another bank; if a
             withdrawal has no recent seal of its sender, or the keeper's order none of the keeper.

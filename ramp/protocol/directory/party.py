@@ -148,11 +148,6 @@ class DirectoryParty(Party):
 
     After a restart it lists the agents registered before, for one lease. If it waited for heartbeats, the first
     auctions would miss a part of the market.
-
-    Args:
-        name: the agent's name.
-        timing: the protocol's limits.
-        known: agents registered when it ended.
     """
 
     def __init__(self, name: str, *, timing: Timing, known: Iterable[KnownAgent] = ()) -> None:

@@ -31,10 +31,6 @@ class Attempts:
 
     A site may send under any number of names. The limit over all senders therefore bounds the authority's work for
     strangers, and the number of names counted at a time.
-
-    Args:
-        per_sender: maximum attempts of one sender in a minute.
-        in_all: maximum attempts of all senders in a minute.
     """
 
     def __init__(self, per_sender: int, in_all: int) -> None:
@@ -63,13 +59,7 @@ class Attempts:
 
 
 class EnrolmentOffice(Party):
-    """Everything the enrolment office does.
-
-    Args:
-        name: the agent's name.
-        per_sender: maximum requests of one sender in a minute.
-        in_all: maximum requests of all senders in a minute.
-    """
+    """Everything the enrolment office does; `per_sender` and `in_all` are maximum requests in a minute."""
 
     def __init__(self, name: str, *, per_sender: int, in_all: int) -> None:
         super().__init__(name)

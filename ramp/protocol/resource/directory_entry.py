@@ -22,11 +22,8 @@ class DirectoryEntry:
     changes nothing. Each directory has its own numbers: one that claims an absurdly high number affects only itself.
 
     Args:
-        name: the resource.
-        directories: of the market.
         timing: sets lease and heartbeat.
         terms: of the machine, which save calls that it could never serve.
-        draining: initial value.
 
     Attributes:
         deadline: next renewal.

@@ -42,9 +42,7 @@ class Participant(ParticipantAnswers):
 
     Args:
         intended: the hold, and its first record.
-        resource: name of the resource.
         bank: name of the bank that the resource trusts.
-        pace: of the resource.
         account: the buyer's local account, or empty.
     """
 
@@ -366,12 +364,7 @@ class Participant(ParticipantAnswers):
         return [*effects, self._settled()]
 
     def _still_sold(self, seal: Seal, now: Instant) -> None:
-        """Wait for the slot's start by the bank's clock, after which the bank needs both signatures to refund.
-
-        Args:
-            seal: of the bank's last message.
-            now: the present.
-        """
+        """Wait for the slot's start by the bank's clock, after which the bank needs both signatures to refund."""
         self._retry.stop()
         left = self.offer.start - seal.signed_at
         self._retry.limit = max(self.offer.start, now + left) if left > 0 else None

@@ -47,11 +47,8 @@ class ResourceParty(Party):
     """Everything one Resource Agent does.
 
     Args:
-        name: the agent's name.
-        directories: names of the directories.
         bank: name of the bank that the resource trusts.
         seller: the bidding side.
-        timing: the protocol's limits.
         quotas: limits of one buyer's unpaid slots.
         launching: how it launches jobs; None if it does not.
     """

@@ -129,12 +129,7 @@ class Seller:
     """The bidding of one resource.
 
     Args:
-        resource: name of the resource.
-        terms: the machine's static terms.
-        prices: the administrator's prices.
         source: what drives the machine's queue (`log`, `synthetic`, `live`), as far as known.
-        ids: source of offer ids.
-        timing: the protocol's limits.
         draining: whether it starts without new sales.
         launching: how the resource launches jobs; None if it does not, so that any buyer may buy.
     """
@@ -276,13 +271,6 @@ class Seller:
 
     def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
         """Offer the machine's next slot at the price of an accepted offer whose slot was taken.
-
-        Args:
-            taken: the accepted offer.
-            unit: as called for.
-            answer: the next slot.
-            user: the buyer.
-            now: the present.
 
         Returns:
             The offer; empty if the slot has another size or is not in the unit's window.

@@ -209,7 +209,6 @@ class PaidPrices:
     """The prices of one auction.
 
     Args:
-        rule: of the auction.
         bids: of units with offers that meet the request; other units are paid as offered.
         seals: of the proposals, by resource and id of the offer.
     """
@@ -221,12 +220,6 @@ class PaidPrices:
 
     def of(self, number: int, winner: Offer, behind: Sequence[Offer], now: Instant) -> Priced:
         """Return the price for an offer.
-
-        Args:
-            number: the unit's.
-            winner: the offer.
-            behind: offers that would be tried after it.
-            now: the present, by which offers expire.
 
         Raises:
             RuleFailed: if the rule's answer is invalid.

@@ -62,7 +62,6 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     Args:
         agreements: one a unit, all of one request and one order.
-        pace: of the user.
     """
 
     def __init__(self, agreements: Sequence[Agreement], *, pace: Pace) -> None:

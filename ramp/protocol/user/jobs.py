@@ -52,14 +52,7 @@ class OwnJob:
 
 
 class OwnJobs:
-    """The jobs of one user.
-
-    Args:
-        agreements: the user's agreements by id.
-        state_of: state of an agreement.
-        questions: the user's open questions.
-        history: of the user's changes.
-    """
+    """The jobs of one user."""
 
     def __init__(
         self,

@@ -45,10 +45,7 @@ class EndedRequests:
     After that only its outcome is kept, as after a restart.
 
     Args:
-        purchases: all requests of the user, by id.
-        agreements: all its agreements, by id.
         changes: of its agreements; a request waits for the open ones, and for the end of a resized slot.
-        timing: the protocol's limits.
 
     Attributes:
         retention: when to call `due`.

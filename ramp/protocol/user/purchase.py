@@ -34,13 +34,6 @@ class Purchase:
     """The machines of one request in turn: auction, voting, confirmation.
 
     Args:
-        submitted: the owner's command.
-        user: name of the user.
-        bank: name of the bank.
-        directories: the market's directories.
-        rule: of the auction.
-        ids: source of identifiers.
-        pace: of the user.
         clock_warning: returns a warning if the user's clock is wrong, else the empty string.
     """
 

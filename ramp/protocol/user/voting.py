@@ -84,10 +84,7 @@ class Voting(StateMachine[VotingState]):
     """The vote on one request's units.
 
     Args:
-        request_id: the auction.
         candidates: offers to try for each unit, best first.
-        user: name of the user.
-        pace: of the user.
         max_cost: maximum total cost in minor units, as a next best offer may be dearer.
         prices: computes the prices paid; None if each offer is paid as offered.
         shown: costs in minor units that the owner approved; the units are not bought for more.

@@ -41,9 +41,6 @@ class Bmbp:
     """An order statistic of the waits of like jobs, begun anew after three misses in a row.
 
     A wait is learnt when its job starts. Groups with too few waits have no bound yet.
-
-    Args:
-        options: its options.
     """
 
     def __init__(self, options: BmbpOptions) -> None:

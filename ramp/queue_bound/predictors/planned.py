@@ -45,11 +45,7 @@ class PlannedOptions:
 
 
 class Planned:
-    """The planned wait and a bound on the additional delay.
-
-    Args:
-        options: its options.
-    """
+    """The planned wait and a bound on the additional delay."""
 
     def __init__(self, options: PlannedOptions) -> None:
         self._options = options

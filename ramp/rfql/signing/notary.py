@@ -53,13 +53,7 @@ TAG: Final = f"{{{SIGNATURE}}}Signature"
 
 
 def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> str:
-    """Sign a whole document and return it; the signature becomes the root's last child.
-
-    Args:
-        document: XML text.
-        key: the signer's private key.
-        certificate: the signer's certificate, which goes into the signature.
-    """
+    """Sign a whole document and return it; the signature becomes the root's last child."""
     signer = XMLSigner(
         signature_algorithm=METHOD,
         digest_algorithm=DigestAlgorithm.SHA256,

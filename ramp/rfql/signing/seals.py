@@ -165,13 +165,7 @@ _HEADER_FIELDS: Final = tuple(item.name for item in fields(SealedText))[: len(HE
 
 
 def unsigned(message: Message, body: str, signed_at: str) -> SealedText:
-    """Return what a seal of a message covers, without its signature.
-
-    Args:
-        message: the message.
-        body: its document.
-        signed_at: the signer's clock, as `write_moment` writes it.
-    """
+    """Return what a seal of a message covers, without its signature."""
     return SealedText(
         performative=message.performative.value,
         document=root_name(body),

@@ -91,7 +91,6 @@ class Sessions:
 
     Args:
         path: of the file; made if it does not exist, readable by its owner only.
-        now: the present; the system's clock by default.
 
     Raises:
         StorageFailed: if the file cannot be opened.

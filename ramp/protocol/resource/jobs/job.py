@@ -46,12 +46,7 @@ class Job(StateMachine[JobState]):
 
     Args:
         taken: the order, and its first record.
-        offer: the slot.
-        reservation_id: the machine's name for the slot.
-        resource: name of the resource.
-        terms: how the resource launches jobs.
         place: variables that describe the slot's place.
-        unit: what was asked for.
     """
 
     def __init__(

@@ -92,10 +92,6 @@ class JobDesk:
     """The jobs of one resource.
 
     Args:
-        resource: name of the resource.
-        terms: how it launches jobs.
-        timing: the protocol's limits.
-        registry: of the resource's conversations.
         lose: reports a slot (an offer's id) as failed that was not delivered.
     """
 

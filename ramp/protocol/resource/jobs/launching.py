@@ -58,13 +58,7 @@ class Application:
         return f"{self.name} {self.version}".strip()
 
     def command_for(self, words: Sequence[str], cores: int, gpus: int) -> tuple[str, ...]:
-        """Return the command of a job.
-
-        Args:
-            words: of the buyer.
-            cores: of the job.
-            gpus: of the job.
-        """
+        """Return the command of a job."""
         template = self.command if INPUT in self.command else (*self.command, INPUT)
         filled: list[str] = []
         for word in template:

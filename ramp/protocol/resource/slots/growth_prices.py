@@ -58,7 +58,6 @@ class GrowthPrices:
     """The prices of one resource for additions.
 
     Args:
-        timing: the protocol's limits.
         question: returns the strategy's question for an addition, the buyer and the quoted slot.
 
     Attributes:

@@ -30,10 +30,6 @@ class Release:
 
     A slot may be released several times, and answers may overtake each other. It counts as free only when all answers
     are in and none is in doubt; else it is released once more.
-
-    Args:
-        key: of the slot.
-        pace: of the resource.
     """
 
     def __init__(self, key: str, pace: Pace) -> None:
@@ -86,14 +82,6 @@ FINAL = (S.SOLD, S.RELEASED)
 
 class KeptParticipants:
     """The accepted offers of one resource, and what follows their states.
-
-    Args:
-        name: of the resource.
-        seller: the bidding side.
-        pace: of the resource.
-        registry: of its conversations.
-        quotas: limits of one buyer's unpaid slots.
-        launching: how it launches jobs.
 
     Attributes:
         jobs: jobs on sold slots.

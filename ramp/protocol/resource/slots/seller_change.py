@@ -40,12 +40,6 @@ STEPS = 3
 class SellerChange(StateMachine[SellerChangeState]):
     """One change of a sold slot's size.
 
-    Args:
-        signed: the amendment, signed by the buyer.
-        participant: the accepted offer.
-        state: present state of the slot.
-        pace: of the resource.
-
     Attributes:
         body: the amendment.
         on_record: whether it is recorded; a restart drops any other.

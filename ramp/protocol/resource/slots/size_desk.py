@@ -76,12 +76,9 @@ class SizeDesk:
     """The resizes of one resource.
 
     Args:
-        pace: of the resource.
         in_the_way: returns why a slot (an offer's id) cannot have these cores and this end, or the empty string.
         lose: reports a slot (an offer's id) as failed that has neither its new nor its old size.
         seller: prices additions, unless it is draining.
-        unpaid: unpaid slots of each buyer.
-        registry: of the resource's conversations.
 
     Attributes:
         booked: held and sold slots in their largest size.
@@ -182,12 +179,6 @@ class SizeDesk:
         self, message: Message, word: GrowthWord, participant: Participant | None, now: Instant
     ) -> list[Effect]:
         """Take a buyer's message about an addition, other than the amendment itself.
-
-        Args:
-            message: as received.
-            word: its content.
-            participant: the slot sold under the agreement that it names, or None.
-            now: the present.
 
         Raises:
             RemoteProtocolError: if the seal is missing, old or another's.

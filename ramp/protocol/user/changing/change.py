@@ -79,7 +79,6 @@ class BuyerChange(Retried, StateMachine[BuyerChangeState]):
 
     Args:
         lines: the changes with their agreements, one an agreement; several only of one order at one bank.
-        pace: of the user.
 
     Attributes:
         outcomes: of each change with the bank's seal, once it has ended.

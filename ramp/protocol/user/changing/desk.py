@@ -62,11 +62,7 @@ class Changes:
     """The changes of one user's contracts.
 
     Args:
-        agreements: the user's agreements by id.
         standing: returns an agreement's state (`UserParty.agreement_state`).
-        pace: of the user.
-        ids: source of order ids.
-        registry: of the user's conversations.
 
     Attributes:
         history: of all changes that have ended.

@@ -14,9 +14,6 @@ from ramp.protocol.records import ChangeConcluded, ChangeProposed, Record
 class History:
     """The changes of one user's contracts, as far as they are decided.
 
-    Args:
-        agreements: the user's agreements by id.
-
     Attributes:
         ended: outcomes of agreements that have ended with a refund; with the cause if the seller gave the slot back.
     """

@@ -62,10 +62,8 @@ class PriceInquiry(Retried):
     """The open inquiry for one command.
 
     Args:
-        wanted: one a slot.
         max_cost: maximum total cost in minor units, or None.
         quote_only: whether it ends with the prices.
-        pace: of the user.
 
     Attributes:
         failure: code and sentence, once nothing comes of it; None before.

@@ -128,8 +128,6 @@ class MachineScene:
     """The scene of a machine.
 
     Args:
-        drawn: the machine.
-        visit: the open page.
         choose: called with the name of an occupant on a click, or an empty string for a free unit.
         point: called in the same way while the pointer rests on a unit.
     """
