@@ -219,7 +219,7 @@ class CommandQueue(JobQueue, ABC):
 
     @abstractmethod
     def own(self, prefix: str) -> tuple[tuple[str, OwnJob], ...]:
-        """Return the jobs whose names begin with a prefix, with these names; those that ended long ago may be missing."""
+        """Return the jobs whose names begin with a prefix, with their names; those ended long ago may be missing."""
 
     def look(self, now: Instant) -> SystemSnapshot:
         return self._system.snapshot(now)
