@@ -57,6 +57,11 @@ def _check_hold_refused(refused: contents.HoldRefused) -> None:
         _check_offer(offer)
 
 
+def _check_order(order: contents.JobOrder) -> None:
+    if not order.arguments and not order.application:
+        raise DocumentError("JobOrder: expected a JobArgument, or an application")
+
+
 def _check_posted(posted: contents.ChangePosted) -> None:
     if posted.amount > 0 if posted.is_terminal else posted.amount == 0:
         expected = "0 or less" if posted.is_terminal else "another than 0"
@@ -126,6 +131,7 @@ def _check_done(done: contents.ChangeDone) -> None:
 
 
 CHECKS: Final[Mapping[type, Callable[[Any], None]]] = {
+    contents.JobOrder: _check_order,
     Agreement: _check_agreement,
     ContractChange: _check_change,
     contents.ChangeDone: _check_done,
