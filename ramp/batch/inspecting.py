@@ -120,16 +120,7 @@ def disagreements(
     system: BatchSystem,
     now: Instant,
 ) -> tuple[Remark, ...]:
-    """Return a remark for each difference between journal, book and system.
-
-    Args:
-        resource: the resource's name.
-        entries: its book.
-        promises: of its journal.
-        there: reservations of the system.
-        system: for its name, the owner of its holds, and the jobs of orphans.
-        now: the present.
-    """
+    """Return a remark for each difference between journal, book and system."""
     live = {each.name: each for each in entries if each.live(now)}
     known = {each.name: each for each in entries if each.name}
     found = {each.name: each for each in there}

@@ -186,10 +186,8 @@ class BatchMachine(BookedMachine):
     Args:
         for_sale: the site's choice.
         spare_planned: whether jobs that the system plans to start keep their places in quotes.
-        snapshot_age_s: seconds for which one picture serves.
         places: chooses nodes for requests with terms for tori; None if the system is no torus.
         conditions: checks the conditions for sales; nothing is offered while one of its remarks is a finding.
-        monotonic: a monotonic clock in seconds, for the picture's age.
         wait: waits the given seconds.
 
     Raises:

@@ -76,12 +76,6 @@ def launch_terms(
 ) -> LaunchTerms | None:
     """Return how a resource launches jobs; None if it launches none.
 
-    Args:
-        launching: settings of all resources.
-        executor: of the resource.
-        accounts: of its buyers, by full names.
-        applications: its catalogue.
-
     Raises:
         ConfigurationError: it cannot launch jobs in this way.
     """

@@ -308,10 +308,6 @@ def kind_of(root: Element) -> str:
 def read_body(element: Element, proofs: Proofs) -> Signable:
     """Read a signable body from an element that has passed the schema check.
 
-    Args:
-        element: the body.
-        proofs: checks the sealed messages that the body passes on.
-
     Raises:
         DocumentError: if its parts contradict one another;
             or if a passed-on message is invalid.

@@ -70,11 +70,6 @@ def write_sealed(seal: Seal) -> str:
 def read_sealed(element: Element, kind: type[Kind], proofs: Proofs) -> tuple[Kind, Seal]:
     """Read the `SealedMessage` in an element, and its seal.
 
-    Args:
-        element: the element around it.
-        kind: required content.
-        proofs: checks the seal.
-
     Raises:
         DocumentError: if the seal does not hold, or the content is of another kind.
     """
@@ -227,10 +222,6 @@ class Record(Generic[Value]):
 
     def read(self, element: Element, proofs: Proofs = NO_PROOFS) -> Value:
         """Read an element that has passed the schema check.
-
-        Args:
-            element: named after the content.
-            proofs: checks the documents that it passes on.
 
         Raises:
             DocumentError: if a document that it passes on is invalid.

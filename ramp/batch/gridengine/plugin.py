@@ -38,10 +38,6 @@ class GridEngineMachine(BatchMachine):
     Free cores are computed from a picture of the queue, as for any system. Grid Engine then verifies the reservation,
     because it also knows limits of hosts, quotas of resources and calendars. Both must agree, because it grants
     reservations on disabled queues. Its answers are kept as long as the picture.
-
-    Args:
-        system: the live system.
-        others: as of `BatchMachine`.
     """
 
     system: GridEngine

@@ -234,10 +234,6 @@ def read_settings(output: str) -> dict[str, str]:
 def parse_answer(output: str, root: str) -> Element:
     """Read the XML of a command.
 
-    Args:
-        output: of the command.
-        root: name of the outermost element.
-
     Raises:
         ValueError: if it is no XML even with its texts mended, is too long or too deep, or has another root.
     """

@@ -27,7 +27,6 @@ class QueueLearning:
     """The present plan of one queue, and a predictor that learns from it.
 
     Args:
-        predictor: a new one.
         path: file of the waits learnt; None keeps them in memory.
 
     Raises:

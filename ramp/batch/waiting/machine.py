@@ -38,12 +38,9 @@ class QueueBoundMachine(BookedMachine):
     """A queue whose starts are sold.
 
     Args:
-        queue: the live queue.
         settings: of the plug-in; without a way to act as buyers' accounts all jobs are the agent's own.
         sellable: cores that jobs of the market may want together at any time.
-        learning: the knowledge of the queue.
         script: of the agent's own jobs; `{seconds}` in it is replaced by the time bought.
-        snapshot_age_s: seconds for which one picture serves.
 
     Raises:
         PluginError: the book cannot be read.

@@ -136,14 +136,6 @@ def disagreements(
     """Return a remark for each difference between journal, book and queue.
 
     A started job may end at any time, so one that the book has seen start is not missed.
-
-    Args:
-        resource: the resource's name.
-        entries: its book.
-        promises: of its journal.
-        there: names and jobs of ours in the queue.
-        queue: the queue's name in messages.
-        now: the present.
     """
     live = {each.name: each for each in entries if each.live(now)}
     known = {each.name for each in entries}

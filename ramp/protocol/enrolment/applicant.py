@@ -18,9 +18,6 @@ class Applicant(Party):
     """Asks for one certificate; reports the answer as `QueryAnswered`, with None if it got no answer.
 
     Args:
-        name: of the asking account.
-        office: name of the enrolment office.
-        request: for the certificate.
         timing: the protocol's limits; it asks for `query_limit`.
     """
 

@@ -25,8 +25,6 @@ class RevocationWatch(Party):
     """Follows the revocation list for one agent.
 
     Args:
-        name: the agent.
-        office: name of the enrolment office.
         pause: between two questions.
         number: of the present list; 0 without a list.
         expires_at: expiry of that list.

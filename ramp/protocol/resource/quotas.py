@@ -73,14 +73,7 @@ class Booked:
         self._slots.pop(key, None)
 
     def problem(self, start: Instant, end: Instant, cores: int, without: str = "") -> str:
-        """Return why one more slot does not fit beside the others, or the empty string.
-
-        Args:
-            start: of the slot.
-            end: of the slot.
-            cores: of the slot.
-            without: key of a slot that it replaces.
-        """
+        """Return why a slot does not fit beside the others but that of the key `without`, or the empty string."""
         changes: list[tuple[Instant, int]] = []
         for key, (begin, until, booked) in self._slots.items():
             if key != without and begin < end and until > start:

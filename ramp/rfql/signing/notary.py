@@ -67,10 +67,6 @@ def sign_text(document: str, key: PrivateKey, certificate: x509.Certificate) -> 
 def signature_of(root: Element, levels: int) -> Element:
     """Return the one signature over a root: its last child; the document's other signatures are those of inner levels.
 
-    Args:
-        root: the signed element.
-        levels: expected number of signatures in the document.
-
     Raises:
         SignatureInvalid: if there are more or fewer, or it is elsewhere.
     """
