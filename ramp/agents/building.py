@@ -23,7 +23,6 @@ from ramp.agents.roles import (
     tell_sale,
 )
 from ramp.agents.sites import Site
-from ramp.batch.finding import finding_variables
 from ramp.composition import Composition, OpeningAccount, open_accounts
 from ramp.errors import ConfigurationError, MembershipRevoked, StateDamaged
 from ramp.launching.configuration import acting_by
@@ -32,6 +31,7 @@ from ramp.ledger.interface import Ledger
 from ramp.model.agreement import Agreement, Signed
 from ramp.model.instant import DAY, SECOND
 from ramp.model.seal import Role
+from ramp.options import read_options
 from ramp.protocol.enrolment.office import EnrolmentOffice
 from ramp.protocol.enrolment.revocation_watch import RevocationWatch
 from ramp.protocol.events import Answer
@@ -39,7 +39,7 @@ from ramp.protocol.party import Party
 from ramp.protocol.progress import Progress
 from ramp.runtime.clock import SystemClock
 from ramp.runtime.configuration.sites import EXTERNAL
-from ramp.runtime.configuration.values import ResourceConfig, SwarmConfig
+from ramp.runtime.configuration.values import QUEUE_BOUND, ResourceConfig, SwarmConfig
 from ramp.runtime.configuration_changes.overlay import running_config
 from ramp.runtime.host import Ports
 from ramp.runtime.identifiers import RandomIds
@@ -341,3 +341,31 @@ def transport_settings(config: SwarmConfig, host: str, port: int, ca_file: Path 
         federation=config.federates,
         quotas=config.quotas,
     )
+
+
+def finding_variables(resource: ResourceConfig) -> Mapping[str, str]:
+    """Return the variables for commands that act on a resource's system; `PATH` is a folder of them.
+
+    Raises:
+        ConfigurationError: an option of its plug-in is wrong.
+    """
+    system, options, within = resource.plugin, resource.options, resource.name
+    held = system == QUEUE_BOUND
+    if held:
+        from ramp.batch.waiting.plugin import QueueBoundOptions  # many markets have neither of the systems
+
+        queue = read_options(options, QueueBoundOptions, within=within)
+        system, options, within = queue.system, queue.queue, f"{within}.queue"
+    if system == "slurm":
+        from ramp.batch.slurm.partition import cluster_variables
+        from ramp.batch.slurm.plugin import ClusterOptions, SlurmOptions
+
+        read = read_options(options, ClusterOptions if held else SlurmOptions, within=within)
+        return cluster_variables(read.conf)  # as the plug-in looks for it
+    if system == "gridengine":
+        from ramp.batch.gridengine.held_jobs import GridEngineQueueOptions
+        from ramp.batch.gridengine.plugin import GridEngineOptions, environment_of
+
+        kind = GridEngineQueueOptions if held else GridEngineOptions
+        return environment_of(read_options(options, kind, within=within), resource.name)
+    return {}

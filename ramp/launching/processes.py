@@ -85,7 +85,7 @@ def end_marked(mark: str, uid: int) -> None:
 
 
 def end_descendants(kill_all: Callable[[list[int]], object], bury: Callable[[], object], limit_s: float) -> bool:
-    """Kill everything below this process, which adopts orphans, and wait for the end; return whether nothing is left."""
+    """Kill everything below this process, which adopts orphans, and wait for it; return whether nothing is left."""
     until = time.monotonic() + limit_s
     while True:
         bury()

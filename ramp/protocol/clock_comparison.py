@@ -59,12 +59,7 @@ class ClockComparison:
         self._asked: tuple[str, Instant] | None = None
 
     def ask(self, query_id: str, now: Instant) -> list[Effect]:
-        """Ask the bank for its time, and give up an earlier question.
-
-        Args:
-            query_id: never used before, and hard to guess.
-            now: the present.
-        """
+        """Ask the bank for its time, and give up an earlier question."""
         self._asked = query_id, now
         question = ClockQuery(query_id)
         return [Send(Message(Performative.QUERY_REF, self._name, self._bank, query_id, question, reply_with=query_id))]

@@ -34,15 +34,7 @@ TRIED: Final = ("22.05", "23.11", "24.11")
 
 
 def conditions(resource: str, wrapper: Sequence[str], partition: str, run: Runner, now: Instant) -> Sequence[Remark]:
-    """Check the conditions for sales; a remark that is a finding forbids them.
-
-    Args:
-        resource: the resource's name.
-        wrapper: the command that changes reservations; empty if the agent changes them itself.
-        partition: that is for sale; empty for the default one.
-        run: runs commands of the plug-in's cluster.
-        now: the present.
-    """
+    """Check the conditions for sales; a remark that is a finding forbids them."""
     try:
         config = ask(settings_question(), run)
     except BatchSystemError as error:
@@ -109,14 +101,7 @@ def _version(resource: str, config: Mapping[str, str]) -> Remark:
 
 
 def privilege(resource: str, wrapper: Sequence[str], slurm_user: str, run: Runner) -> Sequence[Remark]:
-    """Check that this account may change reservations, and by a safe way.
-
-    Args:
-        resource: the resource's name.
-        wrapper: the command that changes them; empty without one.
-        slurm_user: the account that Slurm obeys besides root; empty if unknown.
-        run: runs sudo.
-    """
+    """Check that this account may change reservations, and by a safe way."""
     account = own_account()
     if not wrapper:
         if os.geteuid() == 0 or account == slurm_user:
@@ -129,14 +114,7 @@ def privilege(resource: str, wrapper: Sequence[str], slurm_user: str, run: Runne
 def wrapper_remarks(
     resource: str, wrapper: Sequence[str], settings: Path = WRAPPER_SETTINGS, owner: int = 0
 ) -> Sequence[Remark]:
-    """Check that the wrapper exists in this version, and that only its owner can change it or its settings.
-
-    Args:
-        resource: the resource's name.
-        wrapper: the option's command; its last absolute path is the wrapper.
-        settings: the file that it reads.
-        owner: number of the account that must own it; root.
-    """
+    """Check that the wrapper exists in this version, and that only its owner can change it or its settings."""
     paths = [word for word in wrapper if word.startswith("/")]
     if not paths:
         return [Remark("wrapper", resource, f"{' '.join(wrapper)} names no path", "give the wrapper's full path")]

@@ -56,13 +56,7 @@ def _voided(order: Order) -> c.OrderVoided:
 def agreement_answer(
     order: Order, agreement_id: str, ended: DecidedChange | None = None
 ) -> tuple[Performative, c.Content] | None:
-    """Return the answer about one agreement of an order; None while other agreements are awaited.
-
-    Args:
-        order: at present.
-        agreement_id: of the agreement, or the key of an addition.
-        ended: the change that has ended it, or None.
-    """
+    """Return the answer about one agreement of an order; None while other agreements are awaited."""
     if ended is not None:
         return Performative.AGREE, c.ChangePosted(agreement_id, TERMINAL, ended.transfer_id, ended.amount)
     return None if order.state is c.OrderState.RESERVED else _line_answer(order, order.line(agreement_id))

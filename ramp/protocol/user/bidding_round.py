@@ -106,12 +106,7 @@ class BiddingRound:
         self._begun += by
 
     def closed(self, not_called: Iterable[ResourceRefusal], now: Instant) -> RoundRecord:
-        """Return the record of the round.
-
-        Args:
-            not_called: known refusals of the resources that were not called.
-            now: the present.
-        """
+        """Return the record of the round."""
         nobody = [
             ResourceRefusal(name, Refusal(number, RefusalCode.NO_ANSWER))
             for name in self.missing
@@ -157,13 +152,7 @@ class FinalRefusals:
         self._at_price: dict[str, dict[int, Refusal]] = {}
 
     def foresee(self, units: Sequence[RequestUnit], resources: Iterable[str], unfit: Mapping[str, StaticTerms]) -> None:
-        """Add the final refusals that are known without asking.
-
-        Args:
-            units: of the request.
-            resources: names of all sellers.
-            unfit: the static terms of those that can serve no unit, as the directory says.
-        """
+        """Add the final refusals that are known without asking."""
         sited = any(unit.sites is not None for unit in units)
         for name in resources if sited else unfit:
             terms = unfit.get(name)

@@ -42,15 +42,7 @@ def whole_number(text: str) -> int:
 
 
 async def answers(title: str, action: str, *fields: Asked, text: str = "", leave: str = "Cancel") -> list[Any] | None:
-    """Ask for values, with each error at its field; returns None if the dialog was closed.
-
-    Args:
-        title: of the dialog.
-        action: the button that takes the values.
-        fields: what is asked; without any the dialog only asks for a confirmation.
-        text: what will happen.
-        leave: the button that closes the dialog.
-    """
+    """Ask for values, each error at its field, or only for a confirmation; returns None if the dialog was closed."""
     with ui.dialog() as dialog, ui.card().classes("ramp-card"):
         frame.subheading(title)
         if text:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from ramp.agents.building import finding_variables
 from ramp.batch.commands import Completed
-from ramp.batch.finding import finding_variables
 from ramp.batch.waiting.job_queue import AccountRunner, runner_of
 from ramp.errors import BatchSystemError, ConfigurationError
 from ramp.launching import worker
