@@ -309,7 +309,7 @@ def test_or_none_of_them_is(two: Ledger) -> None:
     end(two, "b-1", at=32)  # it was countersigned, and is gone
     assert two.countersign("a-1#1", at=33, starts_at=40).code == "refunded"
     assert two.changes("a-1") == ()
-    assert [each.number for each in two.changes("b-1")] == [TERMINAL]
+    assert [(each.number, each.digest) for each in two.changes("b-1")] == [(TERMINAL, "")]
     assert balances(two) == (7_500, 2_500)
 
 

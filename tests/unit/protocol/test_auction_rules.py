@@ -15,13 +15,19 @@ from ramp.model.instant import HOUR, MINUTE
 from ramp.model.offer import Offer, Refusal, RefusalCode
 from ramp.model.price_paid import SECOND_PRICE
 from ramp.model.request import RequestForQuotation, TorusTerms, TotalCores
-from ramp.model.seal import Role
+from ramp.model.seal import Role, Seal
 from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.outcome import RequestStatus
 from ramp.protocol.progress import RequestEnded, RoundClosed
 from ramp.protocol.rules.auction_rule import AuctionRule, Bidding, Price, UnitBids
-from ramp.protocol.rules.checked_rule import RUNNER_UP_BYTES_MAX, CheckedRule, RuleFault
+from ramp.protocol.rules.checked_rule import (
+    RUNNER_UP_BYTES_MAX,
+    CheckedRule,
+    RuleBook,
+    RuleFault,
+    passed_on_bytes,
+)
 from ramp.protocol.user.voting import REQUEST_ENDED
 from ramp.runtime.auction_rules import RULES
 from simulation.market.virtual_notary import VirtualNotary
@@ -404,6 +410,14 @@ def test_a_rule_may_name_an_offer_by_one_that_is_equal_to_it() -> None:
     assert CheckedRule("copying", Copying()).winners(UnitBids(UNIT, 70, offers)) == offers[::-1]
 
 
+def test_a_rule_of_a_file_has_its_own_name() -> None:
+    assert RuleBook(lambda _: Misbehaving("price", None), "").rule(ev.AuctionOptions(rule="own.py:Own")).name == "Own"
+
+
+def test_a_proposal_that_is_passed_on_is_as_long_as_its_text_escaped_twice() -> None:
+    assert passed_on_bytes(Seal("res1", Role.RESOURCE, "alice", "r1", 0, "<a>\r")) == len("&amp;lt;a&amp;gt;&amp;#13;")
+
+
 def test_a_rule_without_end_is_ended() -> None:
     rule = CheckedRule("endless", Misbehaving("next_asks", {1: 70}))
     bids = (UnitBids(UNIT, 70, ()),)
@@ -435,6 +449,9 @@ def test_a_rule_may_ask_for_nothing_and_pay_what_is_offered_or_the_cap() -> None
     assert CheckedRule("free", Misbehaving("next_asks", {1: 0})).next_asks(Bidding(1, 3, (bids,))) == {1: 0}
     for cost in (80_000, 112_000):  # 16 cores for an hour at 50, and at the cap of 70
         assert CheckedRule("paid", Misbehaving("price", Price(cost))).price(bids, bids.offers[0], ()) == Price(cost)
+    whole = replace(bids, unit=replace(UNIT, wall_time=None))  # the cap is that of the slot
+    with pytest.raises(RuleFailed, match="must be 80000 to 112000 minor units"):
+        CheckedRule("paid", Misbehaving("price", Price(112_001))).price(whole, bids.offers[0], ())
 
 
 def test_a_rule_that_nobody_knows_ends_the_request_before_anything_is_said() -> None:

@@ -122,6 +122,7 @@ def test_an_agreement_must_say_what_was_ordered(bank: Any, change: dict[str, Any
     effects = bank.countersign(bank.line(), **change)
     assert set(told(effects)) == {("alice", c.OrderVoided), ("res1", c.PaymentRefused)}
     assert (bank.posted("alice"), bank.reserved()) == (200_000, 0)
+    assert [each.kind for each in bank.ledger.evidence("o1")] == [EvidenceKind.ORDER, EvidenceKind.VOID]
 
 
 @pytest.mark.parametrize(("price", "cost"), [(61, COST), (59, COST // 60 * 59), (61, COST // 60 * 61)])

@@ -89,7 +89,8 @@ def quote(alice: Any) -> list[Offer]:
     alice.open("res1", "res2", "res3", quote_only=True, name="mine")
     for offer in offers:
         alice.propose(offer.resource, offer)
-    assert [unit.offer for unit in (*alice.outcome.units, *alice.outcome.others)] == offers
+    assert [unit.offer for unit in alice.outcome.ranked(1)] == offers
+    assert alice.outcome.ranked(2) == ()
     assert alice.outcome.name == "mine"
     return offers
 
