@@ -7,8 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any, Final
 
+from ramp.errors import DocumentError
 from ramp.model.acl import CONTENT_OF, SEALED, Message, Performative
-from ramp.model.agreement import Agreement, Signed
+from ramp.model.agreement import Agreement, ContractChange, Signed
 from ramp.model.contents import Content
 from ramp.model.instant import Instant
 from ramp.model.offer import Offer
@@ -16,6 +17,7 @@ from ramp.model.ports import Notary
 from ramp.model.request import RequestUnit
 from ramp.model.seal import Seal
 from ramp.model.sizes.moldable import price_with
+from ramp.rfql.documents import CHECKS
 
 KEPT_MAX: Final = 40
 """Values of one field that are remembered; more would only dilute the recent ones."""
@@ -90,9 +92,12 @@ class Forger:
         old = getattr(value, name)
         new = self._changed(name, old, now, depth)
         try:
-            return replace(value, **{name: new})
-        except (ValueError, TypeError, AssertionError):  # the model refuses it, so nobody can form it
+            formed = replace(value, **{name: new})
+            if isinstance(formed, ContractChange):
+                CHECKS[ContractChange](formed)
+        except (ValueError, TypeError, AssertionError, DocumentError):  # the model or any reader refuses it
             return value
+        return formed
 
     def _changed(self, name: str, old: Any, now: Instant, depth: int) -> Any:
         random = self._random
