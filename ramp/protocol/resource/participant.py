@@ -95,7 +95,7 @@ class Participant(ParticipantAnswers):
 
     def recover(self, now: Instant) -> list[fx.Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
-        over = self.until if self.agreement is None else max(self.offer.end, self.size[1])
+        over = self._intended.until if self.agreement is None else max(self.offer.end, self.size[1])
         if self.released is not None:
             self._resume(S.RELEASED)
             # an earlier request may still reach the machine, unless the slot is over
