@@ -255,18 +255,20 @@ class PartyAgent(MarketAgent):
     # -- timers --------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """Set the timer to the next deadline, at most `LOOK_AGAIN` away: timers of the loop pause in a suspend."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if self._stopped:
-            return
+        """Set the timer to ring at the next deadline or before, in at most `LOOK_AGAIN`: it pauses in a suspend."""
         now = self.now()  # first, because a step of the clock moves the deadline
         deadline = earliest(*(host.deadline for host in self._hosts))
         delay = LOOK_AGAIN if deadline is None else min(max(0, deadline - now), LOOK_AGAIN)
-        self._alarm = asyncio.get_running_loop().call_later(delay / SECOND, self._ring)
+        loop = asyncio.get_running_loop()
+        due = loop.time() + delay / SECOND
+        if self._stopped or (self._alarm is not None and self._alarm.when() <= due):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = loop.call_at(due, self._ring)
 
     def _ring(self) -> None:
+        self._alarm = None
         self._alarm_task = asyncio.get_running_loop().create_task(self._on_alarm())
 
     async def _on_alarm(self) -> None:

@@ -33,7 +33,7 @@ from ramp.rfql.codec import DOCUMENT_FIELD
 from ramp.runtime.logs import record
 from ramp.runtime.storage_errors import reason_of
 from ramp.xmpp.behaviour import Courier, behaviour
-from ramp.xmpp.bundles import PARTS_MAX, pack
+from ramp.xmpp.bundles import pack
 
 if TYPE_CHECKING:
     from ramp.runtime.ledger.bank_lease import BankLease
@@ -48,6 +48,10 @@ REFUSALS_TOLD_S = 60.0
 
 REFUSALS_COUNTED_MAX = 1_000
 """Maximum number of pairs of buyer and reason with counted refusals."""
+
+
+CALLS_TOGETHER = 10
+"""Calls of a bundle answered in one bundle: the buyer reads its offers while the next ones are made."""
 
 
 class CommandedAgent(PartyAgent):
@@ -285,10 +289,11 @@ class ResourceAgent(ComparingAgent):
     # -- several machines of a site together ---------------------------------------------------------------------
 
     async def on_bundle(self, sender: str, messages: Sequence[EncodedMessage]) -> None:
-        """Pass calls to the machines that they are for, and send the immediate answers as one bundle."""
-        answers = self.site.answers(sender, messages)
-        for start in range(0, len(answers), PARTS_MAX):
-            await self._send_answers(sender, answers[start : start + PARTS_MAX])
+        """Pass calls to the machines that they are for, and send the immediate answers in bundles."""
+        for start in range(0, len(messages), CALLS_TOGETHER):
+            answers = self.site.answers(sender, messages[start : start + CALLS_TOGETHER])
+            if answers:
+                await self._send_answers(sender, answers)
 
     async def _send_answers(self, user: str, answers: Sequence[EncodedMessage]) -> None:
         try:
@@ -327,7 +332,7 @@ class ResourceAgent(ComparingAgent):
     def _encode_answer(self, message: Message) -> EncodedMessage | None:
         try:
             self._count_refusals(message)
-            encoded = self._encode(message)
+            encoded = super()._encode(message)
         except Exception as error:  # like a lost message
             self.complain(message.receiver, "%s to %s not sent: %s", message.performative, message.receiver, error)
             return None
