@@ -50,8 +50,7 @@ REFUSALS_COUNTED_MAX = 1_000
 """Maximum number of pairs of buyer and reason with counted refusals."""
 
 
-CALLS_TOGETHER = 10
-"""Calls of a bundle answered in one bundle: the buyer reads its offers while the next ones are made."""
+CALLS_TOGETHER = 10  # calls of a bundle answered in one bundle: the buyer reads its offers while the next are made
 
 
 class CommandedAgent(PartyAgent):
@@ -130,8 +129,7 @@ class UserAgent(ComparingAgent, CommandedAgent):
     # -- several machines of a site together ---------------------------------------------------------------------
 
     async def on_message(self, message: EncodedMessage) -> None:
-        site = message.metadata.get(SITE_FIELD, "")  # an offer may name the agent of its machine's site
-        if site:
+        if site := message.metadata.get(SITE_FIELD):  # an offer may name the agent of its machine's site
             self.routes.learn(message.peer, site)
         await super().on_message(message)
 
@@ -338,11 +336,8 @@ class ResourceAgent(ComparingAgent):
             return None
         return replace(encoded, peer=self.host.name)
 
-    async def _send(self, message: Message) -> None:
-        self._count_refusals(message)
-        await super()._send(message)
-
     def _encode(self, message: Message) -> EncodedMessage:
+        self._count_refusals(message)
         encoded = super()._encode(message)
         if isinstance(message.content, Proposal) and (spokesman := self.site.spokesman):
             encoded.metadata[SITE_FIELD] = spokesman
@@ -455,10 +450,8 @@ class EnrolmentAgent(PartyAgent):
     )
 
     def watch(self, progress: pr.Progress) -> None:
-        if not isinstance(progress, pr.EnrolmentAnswered):
-            return
-        if not progress.code:
-            record(str(self.jid), "enrolment", f"granted {progress.invitation_id} to {progress.sender}")
-            return
-        what = f"{progress.invitation_id}: refused a request of {progress.sender}: {progress.code}"
-        self.complain(progress.sender, "%s", what)
+        match progress:
+            case pr.EnrolmentAnswered(sender=sender, invitation_id=invitation, code=""):
+                record(str(self.jid), "enrolment", f"granted {invitation} to {sender}")
+            case pr.EnrolmentAnswered(sender=sender, invitation_id=invitation, code=code):
+                self.complain(sender, "%s: refused a request of %s: %s", invitation, sender, code)

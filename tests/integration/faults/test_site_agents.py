@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ramp.agents import roles
 from ramp.agents.sites import Routes, Site
 from ramp.errors import EffectFailed
 from ramp.model.acl import EncodedMessage, Message, Performative
@@ -98,6 +99,26 @@ def test_after_the_first_auction_calls_and_offers_are_one_stanza_each(tmp_path, 
         assert not any("bundle" in line or "dropped" in line for line in market.complaints)
 
     in_market(tmp_path, monkeypatch, scenario, config(signed=signed))
+
+
+def test_a_buyer_can_read_the_first_offers_of_a_large_bundle_while_the_others_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(roles, "CALLS_TOGETHER", 3)
+
+    async def scenario(market: SiteMarket) -> None:
+        await market.buy("first")
+        assert all(each.metadata["site"] == market.site.spokesman for each in market.stanzas(ANSWERS)[1:])
+        market.sent.clear()
+        outcome = await market.buy("second")
+        assert len(market.stanzas(CALLS)) == 1
+        bundle, alone = (
+            unpack(EncodedMessage(each.sender, each.body, each.metadata, each.thread))
+            for each in market.stanzas(ANSWERS)
+        )
+        assert (len(bundle), len(alone)) == (3, 1)
+        assert not any("site" in each.metadata for each in (*bundle, *alone)), "read only where it comes from a machine"
+        assert market.answered(outcome) == {f"{name}@localhost" for name in MACHINES}
+
+    in_market(tmp_path, monkeypatch, scenario)
 
 
 def test_one_machines_fault_stays_its_own(tmp_path, monkeypatch):
