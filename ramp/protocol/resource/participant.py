@@ -95,10 +95,10 @@ class Participant(ParticipantAnswers):
 
     def recover(self, now: Instant) -> list[fx.Effect]:
         """Resume after a restart; every call to plug-in and bank may be repeated."""
-        over = self._intended.until if self.agreement is None else max(self.offer.end, self.size[1])
+        over = max(self.offer.end, self.size[1])
         if self.released is not None:
             self._resume(S.RELEASED)
-            # an earlier request may still reach the machine, unless the slot is over
+            # an earlier request may still reach the machine, and an expired hold counts again after a step of the clock
             return [fx.ReleaseSlot(self.offer.offer_id)] if now < over else []
         if self._paid is not None:
             self._resume(S.SOLD if self.ending is None else S.ENDING)

@@ -5,7 +5,6 @@ that are an hour apart. Whole markets under such steps: tests/simulation/test_cl
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from ramp.protocol import effects as fx
 from ramp.protocol import events as ev
 from ramp.protocol.progress import ChangeEnded, RequestEnded
 from ramp.protocol.timing import Timing
-from tests.unit.protocol.conftest import PARTIES, contents, records, restarted_resource
+from tests.unit.protocol.conftest import PARTIES, contents
 
 TICKS = 12
 
@@ -138,19 +137,6 @@ def test_a_hold_ends_at_its_date_or_after_the_time_promised_whichever_comes_firs
     assert resource.state(offer) == "held"
     assert fx.ReleaseSlot(offer.offer_id) in resource.party.tick(ends)
     assert resource.state(offer) == "released"
-
-
-@pytest.mark.parametrize(("passed", "released"), [(-1, True), (0, False)])
-def test_a_slot_is_released_after_a_restart_while_the_machine_may_hold_it(
-    passed: int, released: bool, resource: Any
-) -> None:
-    """The clock was set back, so that less time was promised than the machine was asked for."""
-    offer, effects = resource.hold()
-    intended, made = records(effects)
-    (let_go,) = records(resource.hear("alice", c.HoldCancelled("r1", offer.offer_id)))
-    journal = [intended, replace(made, until=SECOND), let_go]
-    _, effects = restarted_resource(journal, intended.until + passed)
-    assert (fx.ReleaseSlot(offer.offer_id) in effects) is released
 
 
 @pytest.mark.parametrize("by", [-20 * MINUTE, 20 * MINUTE])

@@ -219,7 +219,7 @@ def test_a_confirmation_in_doubt_waits_for_a_look_up_of_its_own(resource: Any) -
 # -- releases --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sold", "at", "again"), [(0, 0, 1), (0, HOUR, 0), (1, HOUR, 1), (1, 2 * HOUR, 0)])
+@pytest.mark.parametrize(("sold", "at", "again"), [(0, HOUR, 1), (0, 2 * HOUR, 0), (1, HOUR, 1), (1, 2 * HOUR, 0)])
 def test_after_a_restart_only_what_may_still_take_something_is_released(
     resource: Any, sold: int, at: int, again: int
 ) -> None:
