@@ -5,7 +5,7 @@ of another agent is among them. Time and processor time are those of the twenty 
 
 The reference is the floor, of the same run: twenty plain messages with the bytes of a call of the first round, and
 twenty answers with the bytes of a proposal, through the same client, the asker in one process and the answering
-agents in two, as in the market.
+agents in another, as in the market.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ PAPER_S = {1: 18.81, 10: 151.26}
 """Seconds of an auction with commitment and payment in the paper (Table 4), by its rounds of a fixed interval."""
 
 RESOURCES = 20
-PER_PROCESS = 10
+PER_PROCESS = 20
 FLOOR_CALLS = 40
 WARM_UP = 3
 REPEATS = 9

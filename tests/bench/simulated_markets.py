@@ -1,52 +1,69 @@
 """Large markets in virtual time: CPU time, and the peak of memory of a process that runs nothing else.
 
+A thousand users who ask a hundred sellers at once are a case of the study SCALE of examples/studies/large_markets.py;
+its CPU time is that while requests are running. Requests that follow each other go through `simulation.market`.
+
 python -m tests.bench simulated_markets
 """
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
+from typing import Any
 
 import ramp
+from ramp.declarations import load_file
 from ramp.runtime.configuration.file import load_config
+from ramp.runtime.configuration.values import ResourceConfig
 from ramp.shipped_files import find_config
 from simulation.market.auction_runs import market
+from simulation.seldom_collected import collect_seldom
 
-MARKETS = ((100, 1_000, "0s"), (1_000, 200, None))
-"""Sellers, requests, and the pause between two of these; None: each when the one before has ended."""
-
+STUDY = Path(__file__).parents[2] / "examples/studies/large_markets.py"
 BUYERS = 20
-SHIFT_S = 7_919
-"""Seconds of the log between two copies of a machine; a prime, so that copies do not share a rhythm."""
 
 
 def run() -> list[tuple[str, float, str]]:
     """Measure each market in a process of its own."""
-    rows = []
-    for sellers, requests, every in MARKETS:
-        with ProcessPoolExecutor(1, get_context("spawn")) as own_process:
-            took, memory = own_process.submit(measured, sellers, requests, every).result()
-        name = f"{sellers} sellers, {requests} requests {'at once' if every else 'one after the other'}"
-        rows += [(f"{name}: CPU time", took, "s"), (f"{name}: peak of memory", memory, "MiB")]
-    return rows
+    from simulation.experiments.study import Run  # only here: it would count as memory of the second market
+
+    study = load_file(STUDY)
+    cases = study.growing_markets(Run(quick=False, seed=1, options={}))
+    (case,) = (each for each in cases if (len(each.resources), each.users) == (100, 1_000))
+    return [
+        *_measured("100 sellers, 1000 requests at once", at_once, case),
+        *_measured("1000 sellers, 200 requests one after the other", in_turn, study.many_resources(1_000), 200),
+    ]
 
 
-def measured(sellers: int, requests: int, every: str | None) -> tuple[float, float]:
-    """Return CPU seconds, the launch included, and MiB of memory at most, of one round for each request.
+def _measured(name: str, measure: Callable[..., float], *arguments: Any) -> list[tuple[str, float, str]]:
+    with ProcessPoolExecutor(1, get_context("spawn")) as own_process:
+        took = own_process.submit(measure, *arguments).result()
+        memory = own_process.submit(_peak_of_memory).result()
+    return [(f"{name}: CPU time", took, "s"), (f"{name}: peak of memory", memory, "MiB")]
 
-    The sellers are the machines of Table 2, repeated with other base times.
-    """
-    config = load_config(find_config("table2"))
-    resources = []
-    for copy in range(sellers // len(config.resources)):
-        for each in config.resources:
-            options = {**each.options, "base_time_s": each.options["base_time_s"] + copy * SHIFT_S}
-            resources.append(replace(each, name=f"{each.name}-{copy}", options=options))
-    swarm = replace(config, resources=tuple(resources))
+
+def _peak_of_memory() -> float:
+    return getrusage(RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def at_once(case: Any) -> float:
+    """Return CPU seconds of a case of the study, the launch not included."""
+    collect_seldom()
+    row = load_file(STUDY).row_of(case)
+    assert row["sold"] == row["users"]
+    return float(row["cpu_s"])
+
+
+def in_turn(resources: tuple[ResourceConfig, ...], requests: int) -> float:
+    """Return CPU seconds, the launch included, of so many requests in one round."""
+    swarm = replace(load_config(find_config("table2")), resources=resources)
     asked = [ramp.request(price=70, cores=16, wall_time="1h", slack="24h")] * requests
     began = process_time()
-    found = market(*asked, swarm=swarm, rounds=1, users=BUYERS, every=every)
+    found = market(*asked, swarm=swarm, rounds=1, users=BUYERS)
     assert all(each.status == "committed" for each in found.purchases)
-    return process_time() - began, getrusage(RUSAGE_SELF).ru_maxrss / 2**10
+    return process_time() - began
