@@ -1,6 +1,6 @@
 """One process of agents: runs them, restarts failed ones, and reports events as JSON lines.
 
-The supervisor runs it as `python -m ramp.agents.process`. Each line on standard output is an event with `agent`,
+The supervisor runs it as `python -m ramp.agents.process`. Each line on its standard output is an event with `agent`,
 `event` (`ready`, `failed`, `degraded`, `broken`, `stopped`, `clock`), `detail`, and whether the agent `is_up`; `clock`
 also has numbers. The log goes to standard error. The supervisor's calls arrive on standard input (`group_calls`).
 
@@ -57,6 +57,8 @@ RESTART_FIRST_S = 0.5
 """First pause before a restart in seconds; it doubles up to `RESTART_LONGEST_S`."""
 
 RESTART_LONGEST_S = 15.0
+
+events_fd = 1  # descriptor that events are written to
 
 STEADY_S = 60.0
 """Run time in seconds that resets the pause of an agent."""
@@ -283,8 +285,7 @@ async def end_agent(agent: PartyAgent | None) -> None:
 
 def _emit(agent: str, event: str, detail: str, **further: Any) -> None:
     with contextlib.suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps({"agent": agent, "event": event, "detail": detail, **further}) + "\n")
-        sys.stdout.flush()
+        os.write(events_fd, json.dumps({"agent": agent, "event": event, "detail": detail, **further}).encode() + b"\n")
 
 
 def _emit_clock(agent: str, compared: ClockCompared) -> None:

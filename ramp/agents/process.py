@@ -5,16 +5,19 @@ fifth of the start's time, and again at each later full collection.
 """
 
 import gc
+import os
 import sys
 
 gc.disable()
 sys.modules["pygments"] = None  # type: ignore[assignment]  # slixmpp would load 3 MB of it to colour its debugging log
 
-from ramp.agents.group import main  # noqa: E402 (with the collector off)
+from ramp.agents import group  # noqa: E402 (with the collector off)
 
 del sys.modules["pygments"]
 gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
-    sys.exit(main())
+    group.events_fd = os.dup(1)
+    os.dup2(2, 1)  # what plug-ins and their programs print belongs to the log, and disturbs no event
+    sys.exit(group.main())

@@ -144,12 +144,12 @@ async def test_the_account_of_a_removed_agent_is_closed(supervisor):
     supervisor._server.ensure_accounts.assert_called_once_with({"m1": None})
 
 
-async def test_an_agent_that_can_never_be_built_ends_its_process_only_at_a_launch(capsys):
+async def test_an_agent_that_can_never_be_built_ends_its_process_only_at_a_launch(capfd):
     building = Mock(bank_lease=lambda _: None, build=Mock(side_effect=ConfigurationError("m1 has no queue")))
     with pytest.raises(ExceptionGroup):
         await Group(building, ["m1"], launch=True).run()
     group = Group(building, ["m1"], launch=False)
     running = asyncio.create_task(group.run())
-    await soon(lambda: "has no queue" in capsys.readouterr().out)
+    await soon(lambda: "has no queue" in capfd.readouterr().out)
     group.stop()
     await running
