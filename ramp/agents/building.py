@@ -226,16 +226,17 @@ class PartyBuilder:
         guests = GuestPorts(owner, self.config.guests, now=self.clock.now, deliver=deliver, say=say, watch=watch)
         pricing = open_pricing(resource, guests)
         started_at = self.state.started_at(self.clock.now())
-        machine, source = open_machine(resource, started_at, self.state.reservations, guests)
+        machine, opened = open_machine(resource, started_at, self.state.reservations, guests)
         party = self._market.resource_party(
             self.config.address(name),
-            source,
+            opened.source,
             RandomIds(),
             terms=resource.terms,
             prices=resource.prices,
             launching=resource.launching,
             draining=resource.draining,
         )
+        party.handle(opened, started_at)
         launcher = self._launcher(resource, deliver, watch)
         own = {"machine": machine, "pricing": pricing, "launcher": launcher}
         agent = self._member(self._agent(ResourceAgent, name, party, self._memory(name) | own))

@@ -387,8 +387,8 @@ UNKNOWN_YET = "live"
 
 def open_machine(
     resource: ResourceConfig, started_at: Instant, reservations: Path, ports: GuestPorts
-) -> tuple[Guest[fx.AskMachine], str]:
-    """Open a resource's plug-in, or prepare its process, and return it with the source of the machine's queue.
+) -> tuple[Guest[fx.AskMachine], ev.MachineOpened]:
+    """Open a resource's plug-in, or prepare its process, and return it with what is known of the machine.
 
     Raises:
         ConfigurationError: the plug-in does not exist, or one in this process refuses its options.
@@ -399,14 +399,14 @@ def open_machine(
     entry = entry_point(PLUGIN_GROUP, resource.plugin)
     if has_own_process(entry, resource.isolation):
         settings = plugin_settings(resource, started_at, reservations.absolute())
-        return _isolated(entry, settings, health, ports), UNKNOWN_YET
+        return _isolated(entry, settings, health, ports), ev.MachineOpened(UNKNOWN_YET)
     try:
         plugin = open_plugin(resource, started_at, reservations)
     except PluginError as error:
         if error.transient:
             raise
         raise StateDamaged(reservations, error.reason, FROM_BACKUP) from error
-    return GuardedGuest(plugin, health), plugin.source
+    return GuardedGuest(plugin, health), ev.MachineOpened(plugin.source, plugin.tended)
 
 
 def open_pricing(resource: ResourceConfig, ports: GuestPorts) -> Guest[fx.PriceSlots]:
