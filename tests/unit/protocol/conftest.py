@@ -93,7 +93,9 @@ def records(effects: list[fx.Effect]) -> list[Record]:
 
 
 def archived(effects: list[fx.Effect]) -> list[str]:
-    return [key for effect in effects if isinstance(effect, fx.Archive) for key in effect.references]
+    found = [effect.references for effect in effects if isinstance(effect, fx.Archive)]
+    assert all(found), "each move to the archive waits for the disk"
+    return [key for references in found for key in references]
 
 
 @dataclass

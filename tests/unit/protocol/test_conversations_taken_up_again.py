@@ -288,7 +288,8 @@ def test_what_is_being_given_back_is_kept_until_the_bank_has_answered_and_keeps_
     alice.tick(SLOT_END)
     alice.hear("res1", failed, late - SECOND)  # its own word, long after: the buyer claims its money
     assert archived(alice.tick(late)) == ["r2"]
+    assert archived(alice.tick(late + RETENTION)) == []
     assert agreement_id in alice.party.agreements
-    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + SECOND)
-    assert alice.party.deadline == late + RETENTION
-    assert archived(alice.tick(late + RETENTION)) == ["r1", agreement_id]
+    alice.hear("bank", c.ChangePosted(agreement_id, 0, "t", -5), late + RETENTION + SECOND)
+    assert alice.party.deadline == late + 2 * RETENTION
+    assert archived(alice.tick(late + 2 * RETENTION)) == ["r1", agreement_id]
