@@ -49,7 +49,6 @@ REFUSALS_TOLD_S = 60.0
 REFUSALS_COUNTED_MAX = 1_000
 """Maximum number of pairs of buyer and reason with counted refusals."""
 
-
 CALLS_TOGETHER = 10  # calls of a bundle answered in one bundle: the buyer reads its offers while the next are made
 
 

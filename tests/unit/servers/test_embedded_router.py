@@ -77,8 +77,9 @@ def test_messages_for_an_absent_account_come_later_in_order(router):
 
 
 def test_oldest_kept_message_goes_first(router, monkeypatch):
-    monkeypatch.setattr(embedded_router, "KEPT_PER_ACCOUNT_MAX", 3)
-    for number in range(5):
+    router.deliver(message(0), "alice@localhost/x")
+    monkeypatch.setattr(embedded_router, "KEPT_PER_ACCOUNT_MAX", 3 * router._kept_bytes)
+    for number in range(1, 5):
         router.deliver(message(number), "alice@localhost/x")
     assert online(router).bodies == ["2", "3", "4"]
 
