@@ -32,7 +32,7 @@ from ramp.protocol.rules.checked_rule import ROUNDS_MAX
 from ramp.protocol.user.evaluator import BIDS_MAX, BIDS_SHOWN
 from ramp.protocol.user.jobs import ORDER_MARK
 from ramp.protocol.user.party import UserParty
-from ramp.rfql.request_for_quotation import parse_request, write_request
+from ramp.rfql.request_for_quotation import parse_request
 from ramp.rfql.xml.parser import DOCUMENT_BYTES_MAX, check_size
 from ramp.runtime.auction_rules import RULES
 from ramp.text import is_printable, one_line
@@ -114,7 +114,7 @@ def answered(
             # its calls for proposals, with bids of other resources, must not become too large
             bids = min(BIDS_MAX, BIDS_SHOWN * len(command.request.units))
             room = bids * (BID_BYTES + len(party.name.encode()))
-            check_size(write_request(command.request), limit=DOCUMENT_BYTES_MAX - room)
+            check_size(request.document, limit=DOCUMENT_BYTES_MAX - room)
             yield events.Submitted(command.request_id, command.request.warnings)
             if command.request_id in party.purchases:  # submitted again: continue with its events
                 yield from _followed(command.request_id, party, files_of, whole)

@@ -84,7 +84,8 @@ class ResourceParty(Party):
         self.task(self._entry, lambda now: self._entry.renew(now) + self._tending.look(now))
         self.task(self._tending, self._tending.on_timer)
         self.task(kept.over, self._let_go)
-        self.follow(seller)
+        self.follow(seller.offers)
+        self.follow(seller.biddings)
         self.follow(self._clock)
 
     @property

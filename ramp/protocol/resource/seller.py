@@ -17,7 +17,7 @@ from ramp.fast_dataclass import fast_dataclass
 from ramp.model.acl import Message, Performative
 from ramp.model.called_terms import bound
 from ramp.model.contents import CallForProposals, Proposal
-from ramp.model.instant import Duration, Instant, iso
+from ramp.model.instant import Instant, iso
 from ramp.model.machine_terms import check_static_terms, with_whole_nodes
 from ramp.model.money import cost, grouped
 from ramp.model.offer import Offer, Refusal, RefusalCode, ease
@@ -154,9 +154,9 @@ class Seller:
         self._timing = timing
         self.draining = draining
         self._launching = launching
-        self._offers: Recent[str, OpenOffer] = Recent(timing.offer_validity, OFFERS_MAX)
+        self.offers: Recent[str, OpenOffer] = Recent(timing.offer_validity, OFFERS_MAX)
         # kept as long as an offer is valid: no auction lasts longer
-        self._biddings: Recent[tuple[str, str], _Bidding] = Recent(timing.offer_validity, BIDDINGS_MAX)
+        self.biddings: Recent[tuple[str, str], _Bidding] = Recent(timing.offer_validity, BIDDINGS_MAX)
         self._pending: OrderedDict[str, _Pending] = OrderedDict()
 
     @property
@@ -182,7 +182,7 @@ class Seller:
 
     def on_call(self, message: Message, call: CallForProposals, now: Instant) -> list[Effect]:
         """Check the static terms (step one), then ask the plug-in."""
-        bidding = self._biddings.get((message.sender, call.request_id))
+        bidding = self.biddings.get((message.sender, call.request_id))
         if bidding is not None and bidding.answer is not None and bidding.answered == call.round_number:
             return [Send(bidding.answer, sealed=bool(call.rule))]
         call_id = f"quote-{call.round_number} {message.sender} {call.request_id}"
@@ -259,14 +259,14 @@ class Seller:
             in_reply_to=message.reply_with,
         )
         # kept for copies of the call, and for the prices of the next round
-        bidding = self._biddings.get((message.sender, call.request_id)) or _Bidding()
+        bidding = self.biddings.get((message.sender, call.request_id)) or _Bidding()
         if bidding.answered <= call.round_number:  # else a slow quote is older than a later round's
             bidding.answer, bidding.answered = reply, call.round_number
         for offer in offers:
             last = bidding.last.get(offer.unit)
             if last is None or last[0] <= call.round_number:
                 bidding.last[offer.unit] = call.round_number, offer
-        self._biddings.put((message.sender, call.request_id), bidding, now)
+        self.biddings.put((message.sender, call.request_id), bidding, now)
         return [Send(reply, sealed=bool(call.rule))]  # the winner may be shown this offer
 
     def next_offer(self, taken: Offer, unit: RequestUnit, answer: Slot, user: str, now: Instant) -> tuple[Offer, ...]:
@@ -287,7 +287,7 @@ class Seller:
             load=answer.load,
             placement=answer.placement,
         )
-        self._offers.put(offer.offer_id, OpenOffer(offer, unit, answer, user), now)
+        self.offers.put(offer.offer_id, OpenOffer(offer, unit, answer, user), now)
         return (offer,)
 
     def drop(self, call_id: str) -> None:
@@ -296,19 +296,15 @@ class Seller:
 
     def offer(self, offer_id: str, now: Instant) -> OpenOffer | None:
         """Return an offer that is still valid, or None."""
-        return self._offers.standing(offer_id, now)
-
-    def clock_set(self, by: Duration) -> None:
-        self._offers.clock_set(by)
-        self._biddings.clock_set(by)
+        return self.offers.standing(offer_id, now)
 
     def rejected(self, offer_id: str, user: str) -> None:
         """Forget an offer that its user rejects: it does not stand, and need not be sent again."""
-        found = self._offers.get(offer_id)
+        found = self.offers.get(offer_id)
         if found is None or found.user != user:
             return
         self.forget(offer_id)
-        bidding = self._biddings.get((user, found.offer.request_id))
+        bidding = self.biddings.get((user, found.offer.request_id))
         if bidding is None:
             return
         last = bidding.last.get(found.offer.unit)
@@ -316,10 +312,10 @@ class Seller:
             bidding.answer = None
             del bidding.last[found.offer.unit]
         if bidding.answer is None and not bidding.last:
-            self._biddings.forget((user, found.offer.request_id))
+            self.biddings.forget((user, found.offer.request_id))
 
     def forget(self, offer_id: str) -> None:
-        self._offers.forget(offer_id)
+        self.offers.forget(offer_id)
 
     def price_question(
         self, unit: RequestUnit, user: str, slot: Slot, call: CallForProposals | None = None
@@ -336,7 +332,7 @@ class Seller:
         prices, length, asking, own_last = self._prices, slot.end - slot.start, unit.cpu_hour_cost, None
         if call is not None:
             asking = price_with(unit, slot.cores, length)
-            bidding = self._biddings.get((user, call.request_id))
+            bidding = self.biddings.get((user, call.request_id))
             last = None if bidding is None else bidding.last.get(unit.number)
             if last is not None and last[0] < call.round_number:
                 own_last = price_with(unit, slot.cores, length, price_for(unit, last[1], last[1].cpu_hour_cost))
@@ -382,7 +378,7 @@ class Seller:
         )
         if call.rule:
             offer = bound(offer, unit, call.rule)
-        self._offers.put(offer.offer_id, OpenOffer(offer, unit, slot, user, call.rule), now)
+        self.offers.put(offer.offer_id, OpenOffer(offer, unit, slot, user, call.rule), now)
         return offer
 
 

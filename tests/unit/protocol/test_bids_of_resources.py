@@ -62,9 +62,9 @@ def test_a_rejected_offer_stands_no_longer_and_leaves_no_memory_of_its_request()
     assert (answer.sealed, answer.message.in_reply_to) == (True, "w-7")
     first = proposal(answer).offers[0]
     seller.rejected(first.offer_id, "bob")
-    assert len(seller._biddings) == 1
+    assert len(seller.biddings) == 1
     seller.rejected(first.offer_id, "alice")
-    assert len(seller._biddings) == 0
+    assert len(seller.biddings) == 0
     assert questions(seller, (SLOT,)).questions[0].own_last is None
 
 

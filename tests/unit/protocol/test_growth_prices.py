@@ -199,10 +199,10 @@ def test_a_copy_of_a_call_that_is_being_worked_out_is_not_asked_again(desk: Desk
 
 def test_a_price_lasts_as_long_as_before_when_the_clock_is_set(desk: Desk) -> None:
     answered(desk, 50)
-    desk.prices.clock_set(HOUR)
+    desk.prices.answers.clock_set(HOUR)
     assert (desk.standing(HOUR + VALIDITY - 1), desk.standing(HOUR + VALIDITY)) == (50, None)
     assert told(desk.call(now=HOUR)).content == desk.answer(50)
-    desk.prices.clock_set(-2 * HOUR)
+    desk.prices.answers.clock_set(-2 * HOUR)
     assert desk.standing(VALIDITY - HOUR) is None
 
 

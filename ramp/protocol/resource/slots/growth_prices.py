@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import ContractChange
 from ramp.model.contents import ChangeCall, ChangePriced, ChangeRefused
-from ramp.model.instant import Duration, Instant, iso
+from ramp.model.instant import Instant, iso
 from ramp.model.offer import Refusal
 from ramp.model.request import RequestUnit, TotalCores
 from ramp.model.sizes.amended import SlotState, is_growth, mixed_problem
@@ -68,7 +68,7 @@ class GrowthPrices:
         self._timing = timing
         self._question = question
         self.pending: Waiting[_Pending] = Waiting(PENDING_MAX)
-        self._answers: Recent[tuple[str, int, Instant], tuple[ChangeCall, ChangePriced]] = Recent(
+        self.answers: Recent[tuple[str, int, Instant], tuple[ChangeCall, ChangePriced]] = Recent(
             timing.offer_validity, PRICES_MAX
         )
 
@@ -81,11 +81,8 @@ class GrowthPrices:
             until: new end.
             now: the present.
         """
-        answered = self._answers.standing((state, cores, until), now)
+        answered = self.answers.standing((state, cores, until), now)
         return None if answered is None else answered[1].cpu_hour_cost
-
-    def clock_set(self, by: Duration) -> None:
-        self._answers.clock_set(by)
 
     def on_call(
         self, message: Message, call: ChangeCall, participant: Participant, state: SlotState, now: Instant
@@ -99,7 +96,7 @@ class GrowthPrices:
         begins = max(now + self._timing.amendment_notice, state.since)
         if begins >= state.until:
             return [refused(message, call, "too_late", f"the slot ends at {iso(state.until)}")]
-        answered = self._answers.standing((state.digest, call.cores, call.until), now)
+        answered = self.answers.standing((state.digest, call.cores, call.until), now)
         if answered is not None and answered[0] == call:
             return [reply(message, Performative.PROPOSE, answered[1])]
         if any(each.message == message for each in self.pending.values()):
@@ -140,7 +137,7 @@ class GrowthPrices:
         call = pending.call
         asked = call.cores, call.until, pending.state
         priced = ChangePriced(call.agreement_id, call.number, max(named), self._timing.offer_validity, *asked)
-        self._answers.put((pending.state, call.cores, call.until), (call, priced), now)
+        self.answers.put((pending.state, call.cores, call.until), (call, priced), now)
         return [reply(pending.message, Performative.PROPOSE, priced)]
 
     def _refuse(self, call_id: str, code: str, detail: str) -> Send:

@@ -8,7 +8,7 @@ from functools import partial
 
 from ramp.model.acl import Message
 from ramp.model.agreement import Signed
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.offer import RefusalCode
 from ramp.protocol.conversations import Conversations, Registry, Retention, guarded
 from ramp.protocol.effects import Effect, ReleaseSlot
@@ -21,11 +21,11 @@ from ramp.protocol.resource.seller import Seller
 from ramp.protocol.resource.slots.growth_prices import refused
 from ramp.protocol.resource.slots.size_desk import SizeDesk
 from ramp.protocol.resource.tending import Tending
-from ramp.protocol.timing import Pace, Retry
+from ramp.protocol.timing import Pace, Retried, Retry
 from ramp.protocol.transition_tables import ParticipantState
 
 
-class Release:
+class Release(Retried):
     """The releases of one slot.
 
     A slot may be released several times, and answers may overtake each other. It counts as free only when all answers
@@ -37,10 +37,6 @@ class Release:
         self._retry = Retry(pace)
         self._under_way = 0
         self._in_doubt = False
-
-    @property
-    def deadline(self) -> Instant | None:
-        return self._retry.due
 
     @property
     def is_done(self) -> bool:
@@ -64,9 +60,6 @@ class Release:
     def on_timer(self, now: Instant) -> list[Effect]:
         """Release the slot once more."""
         return [*self.asked(), ReleaseSlot(self.key)]
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
 
 
 RELEASED_MAX = 20_000

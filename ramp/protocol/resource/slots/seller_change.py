@@ -19,7 +19,7 @@ from ramp.errors import RemoteProtocolError
 from ramp.model.acl import Message, Performative
 from ramp.model.agreement import Signed, document_name
 from ramp.model.contents import ChangeAgreed, ChangeDone, ChangePosted, ChangeRefused
-from ramp.model.instant import Duration, Instant, iso
+from ramp.model.instant import Instant, iso
 from ramp.model.offer import NOT_RESIZABLE, Refusal
 from ramp.model.seal import Seal
 from ramp.model.sizes.amended import SlotState
@@ -28,7 +28,7 @@ from ramp.protocol.events import MachineInDoubt, SlotResized
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import CapacityTaken, ChangeDropped, ChangeReceived, ChangeSettled
 from ramp.protocol.resource.participant import Participant
-from ramp.protocol.timing import Pace, Retry, earliest
+from ramp.protocol.timing import Pace, Retried, Retry, earliest
 from ramp.protocol.transition_tables import SELLER_CHANGE, ParticipantState, SellerChangeState
 
 S = SellerChangeState
@@ -37,7 +37,7 @@ STEPS = 3
 """Steps of each resize at the machine: present size, new size, old size again."""
 
 
-class SellerChange(StateMachine[SellerChangeState]):
+class SellerChange(StateMachine[SellerChangeState], Retried):
     """One change of a sold slot's size.
 
     Attributes:
@@ -176,9 +176,6 @@ class SellerChange(StateMachine[SellerChangeState]):
         if self.state not in (S.PREPARING, S.AGREED) or not self.body.grows:
             return []
         return self._restore("withdrawn", "the buyer withdrew the amendment", "ChangeWithdrawal")
-
-    def clock_set(self, by: Duration) -> None:
-        self._retry.clock_set(by)
 
     def tell(self, content: ChangeDone | ChangeRefused | ChangeAgreed) -> Send:
         performative = {ChangeDone: Performative.INFORM, ChangeRefused: Performative.REFUSE}.get(

@@ -97,7 +97,7 @@ class SizeDesk:
     ) -> None:
         self.booked = Booked(seller.cores)
         self.prices = GrowthPrices(pace.timing, seller.price_question)
-        registry.follow(self.prices)
+        registry.follow(self.prices.answers)
         self._seller = seller
         self._unpaid = unpaid
         self._pace = pace
