@@ -110,6 +110,7 @@ def _first_of_their_checkers() -> set[str]:
 def test_planted_bug_is_caught_by_the_checker_of_its_invariant(bug: str) -> None:
     it = PLANTED_BUGS[bug]
     ruled = it.ruled or it.resized
+    assert it.seed < SEEDS_MAX
     seeds = (it.seed, *range(SEEDS_MAX))
     shown = (seed for seed in seeds if run(seed, bug, ruled=ruled, resized=it.resized).checker == it.checker)
     seed = next(shown, None)

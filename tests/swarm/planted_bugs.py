@@ -109,7 +109,7 @@ for _name, _kind, _seed in (
     ("payment_not_persisted", rc.AgreementPaid, 0),
     ("intention_not_persisted", rc.HoldIntended, 0),
     ("accept_not_persisted", rc.AgreementReceived, 0),
-    ("void_wish_not_persisted", rc.VoidAsked, 4),
+    ("void_wish_not_persisted", rc.VoidAsked, 5),
 ):
     replaces(Host, "_carry_out_one", "written_before_said", _seed)(_not_persisted(_kind), _name)
 
@@ -134,7 +134,7 @@ def no_retransmission(original: Any, retry: Retry, now: Instant, limit: Instant 
     retry.due = now + 10**15
 
 
-@replaces(Participant, "on_timer", "hold_deadline", 9)
+@replaces(Participant, "on_timer", "hold_deadline", 12)
 def hold_timer_ignored(original: Any, participant: Participant, now: Instant) -> Any:
     """A hold does not run out."""
     if participant.state is ParticipantState.HELD:
@@ -163,7 +163,7 @@ def double_debit(original: Any, ledger: Ledger, agreement_id: str, **terms: Any)
     return order
 
 
-@replaces(order_rules, "_void", "written_before_said", 4)
+@replaces(order_rules, "_void", "written_before_said", 9)
 def void_not_persisted(original: Any, records: Records, order: Order, at: Instant, code: str, reason: str) -> Any:
     """The ledger says that an order was withdrawn and writes nothing."""
     if str(code) == "withdrawn":
@@ -180,7 +180,7 @@ def late_vote_accepted(original: Any, voting: Voting, now: Instant) -> Any:
     return original(voting, now)
 
 
-@replaces(Ledger, "reserve_order", "bank_keeps_its_word", 26)
+@replaces(Ledger, "reserve_order", "bank_keeps_its_word", 38)
 def refusal_forgotten(
     original: Any, ledger: Ledger, order_id: str, user: str, lines: Any, valid_until: Instant, **terms: Any
 ) -> Any:
@@ -253,7 +253,7 @@ def late_hold_kept(*_: object) -> list[fx.Effect]:
     return []
 
 
-@replaces(Participant, "_late", "paid_and_reserved", 764)
+@replaces(Participant, "_late", "booked_before_said", 234)
 def late_hold_undone(original: Any, participant: Participant, answer: Any) -> Any:
     """A hold's answer that comes after its look-up releases the slot, which has been promised meanwhile."""
     if isinstance(answer, Reservation) and participant.state is not ParticipantState.RELEASED:
@@ -270,7 +270,7 @@ def doubtful_hold_refused(original: Any, participant: Participant, doubt: Machin
     return [each for each in effects if not isinstance(each, fx.ReleaseSlot)]
 
 
-@replaces(Participant, "_in_doubt", "booked_before_said", 4)
+@replaces(Participant, "_in_doubt", "booked_before_said", 53)
 def doubt_taken_for_firm(original: Any, participant: Participant, doubt: MachineInDoubt, now: Instant) -> Any:
     """A confirmation in doubt passes for one that was done."""
     if participant.state is ParticipantState.CONFIRMING:
@@ -280,7 +280,7 @@ def doubt_taken_for_firm(original: Any, participant: Participant, doubt: Machine
     return original(participant, doubt, now)
 
 
-@replaces(KeptParticipants, "on_freed", "given_back", 4)
+@replaces(KeptParticipants, "on_freed", "given_back", 53)
 def release_not_repeated(original: Any, kept: KeptParticipants, key: str, now: Instant, *, in_doubt: bool) -> Any:
     """A release in doubt passes for one that was done."""
     return original(kept, key, now, in_doubt=False)
@@ -292,7 +292,7 @@ def second_price_as_first(original: Any, rule: SecondPrice, bids: UnitBids, winn
     return replace(original(rule, bids, winner, remaining), cost=winner.cost)
 
 
-@replaces(SecondPrice, "price", "price_owed", 12, ruled=True)
+@replaces(SecondPrice, "price", "price_owed", 17, ruled=True)
 def dearest_sets_price(original: Any, rule: SecondPrice, bids: UnitBids, winner: Offer, remaining: Any) -> Any:
     """The dearest of the other offers sets the second price."""
     return original(rule, bids, winner, remaining[::-1])
@@ -383,18 +383,18 @@ def addition_kept(original: Any, change: SellerChange) -> Any:
     return _machine_asked(change, change.body.cores, change.body.until)
 
 
-@replaces(BookRecords, "add_change", "refunded_once", 0, resized=True)
+@replaces(BookRecords, "add_change", "refunded_once", 6, resized=True)
 def decisions_forgotten(*_: object) -> None:
     """The ledger does not note what it has decided of an amendment."""
 
 
-@replaces(change_rules, "left_of", "refunded_once", 0, resized=True)
+@replaces(change_rules, "left_of", "refunded_once", 23, resized=True)
 def rebates_refunded_again(_: Any, payment: Any, __: object) -> Any:
     """A refund gives back what amendments have given back already."""
     return payment.amount
 
 
-@replaces(History, "replay", "amended_once", 10, resized=True)
+@replaces(History, "replay", "amended_once", 15, resized=True)
 def changes_forgotten(original: Any, history: History, records: Sequence[rc.Record]) -> Any:
     """A user that restarts knows nothing of what was posted before."""
     ended = [
@@ -404,7 +404,7 @@ def changes_forgotten(original: Any, history: History, records: Sequence[rc.Reco
     return original(history, ended)
 
 
-@planted("amended_once", 4, resized=True)
+@planted("amended_once", 10, resized=True)
 def handed_over_unpaid() -> Context:
     """What is added may be used as soon as the machine has set it aside."""
     original = vars(SellerChange)["is_binding"].fget
@@ -415,7 +415,7 @@ def handed_over_unpaid() -> Context:
     return patch.object(SellerChange, "is_binding", property(is_binding))
 
 
-@replaces(change_rules, "addition_posted", "amended_once", 12, resized=True)
+@replaces(change_rules, "addition_posted", "amended_once", 10, resized=True)
 def additions_not_noted(*_: object) -> None:
     """The ledger posts what was added, and does not note the amendment."""
 
