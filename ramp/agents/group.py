@@ -60,6 +60,9 @@ RESTART_LONGEST_S = 15.0
 
 events_fd = 1  # descriptor that events are written to
 
+DETAIL_MAX = 5_000
+"""Characters of an event's detail: the supervisor reads lines of at most 64 KiB, and a plug-in may say anything."""
+
 STEADY_S = 60.0
 """Run time in seconds that resets the pause of an agent."""
 
@@ -285,7 +288,8 @@ async def end_agent(agent: PartyAgent | None) -> None:
 
 def _emit(agent: str, event: str, detail: str, **further: Any) -> None:
     with contextlib.suppress(BrokenPipeError):
-        os.write(events_fd, json.dumps({"agent": agent, "event": event, "detail": detail, **further}).encode() + b"\n")
+        said = {"agent": agent, "event": event, "detail": detail[:DETAIL_MAX], **further}
+        os.write(events_fd, json.dumps(said).encode() + b"\n")
 
 
 def _emit_clock(agent: str, compared: ClockCompared) -> None:

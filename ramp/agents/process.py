@@ -18,6 +18,9 @@ gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
-    group.events_fd = os.dup(1)
-    os.dup2(2, 1)  # what plug-ins and their programs print belongs to the log, and disturbs no event
+    # calls and events have descriptors of their own: plug-ins and their programs print into the log, and read nothing
+    group.events_fd, sys.stdin = os.dup(1), os.fdopen(os.dup(0))
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout = sys.stderr
     sys.exit(group.main())

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ramp.servers.embedded_process import Connection
 
-KEPT_PER_ACCOUNT_MAX = 2_000_000
-"""Maximum size of the messages kept for one offline account in bytes; the oldest are dropped first."""
+KEPT_PER_ACCOUNT_MAX = 1_000
+"""Maximum number of messages kept for one offline account; the oldest are dropped first."""
+
+KEPT_BYTES_PER_ACCOUNT_MAX = 2_000_000
 
 KEPT_BYTES_MAX = 32_000_000
 """Maximum size of all kept messages in bytes; further ones bounce."""
@@ -128,7 +130,7 @@ class Router:
         kept = self._kept.setdefault(bare, deque())
         kept.append(stanza)
         self._kept_bytes += len(stanza)
-        while sum(map(len, kept)) > KEPT_PER_ACCOUNT_MAX:
+        while len(kept) > KEPT_PER_ACCOUNT_MAX or sum(map(len, kept)) > KEPT_BYTES_PER_ACCOUNT_MAX:
             self._kept_bytes -= len(kept.popleft())
         return True
 

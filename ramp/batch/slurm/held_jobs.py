@@ -94,8 +94,10 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
         if not line.strip():
             continue
         words = line.strip().split("|", 4)
-        if len(words) != 5 or not words[0].isdecimal():
+        if len(words) != 5:
             raise ValueError(f"invalid job line: {line[:120]!r}")
+        if not words[0].isdecimal():
+            continue  # an array or a heterogeneous job of the buyer's own, with the name of ours
         job_id, state, start, ran, reason = words
         if state in _RAN or (state == "CANCELLED" and ran.strip(":0") != ""):
             began = instant_of(start)

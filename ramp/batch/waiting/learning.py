@@ -118,7 +118,7 @@ class QueueLearning:
         for line in lines[-WAITS_KEPT:]:
             try:
                 size, length, planned, wait = (int(value) for value in json.loads(line))
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 size = length = planned = wait = -1
             if min(size, length) < 1 or min(planned, wait) < 0:
                 bad += 1

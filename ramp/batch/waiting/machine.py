@@ -9,6 +9,7 @@ orders (`ramp.launching.queue_script`); otherwise it is the agent's own.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -29,6 +30,8 @@ from ramp.model.request import RequestUnit
 from ramp.model.slot import Reservation, Slot
 from ramp.plugins.answers import run_window
 from ramp.plugins.interface import PluginSettings
+
+_log = logging.getLogger(__name__)
 
 KEEPING: Final = "#!/bin/sh\n# keeps what was bought for as long as it was bought\nexec sleep {seconds}\n"
 """Script of a job if the site configures no other."""
@@ -157,7 +160,10 @@ class QueueBoundMachine(BookedMachine):
 
     def _sweep(self, now: Instant) -> None:
         for entry in self.book.to_remove(now):
-            self._remove(entry)
+            try:
+                self._remove(entry)
+            except BatchSystemError as error:  # tried again in the next sweep
+                _log.warning("%s cannot be removed now: %s", entry.name, error)
 
     def reservation(self, key: str, now: Instant) -> Reservation | None:
         """Return what both book and queue have under a key, and record its job's start."""

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from ramp.agents import group
 from ramp.agents.group import Group
 from ramp.agents.group_calls import GroupCall
 from ramp.agents.supervisor import Supervisor
@@ -144,12 +145,17 @@ async def test_the_account_of_a_removed_agent_is_closed(supervisor):
     supervisor._server.ensure_accounts.assert_called_once_with({"m1": None})
 
 
+def test_an_event_fits_into_what_the_supervisor_reads_at_once(capfd):
+    group._emit("m1", "failed", 100_000 * "\0")
+    assert len(capfd.readouterr().out) < 2**16
+
+
 async def test_an_agent_that_can_never_be_built_ends_its_process_only_at_a_launch(capfd):
     building = Mock(bank_lease=lambda _: None, build=Mock(side_effect=ConfigurationError("m1 has no queue")))
     with pytest.raises(ExceptionGroup):
         await Group(building, ["m1"], launch=True).run()
-    group = Group(building, ["m1"], launch=False)
-    running = asyncio.create_task(group.run())
+    agents = Group(building, ["m1"], launch=False)
+    running = asyncio.create_task(agents.run())
     await soon(lambda: "has no queue" in capfd.readouterr().out)
-    group.stop()
+    agents.stop()
     await running

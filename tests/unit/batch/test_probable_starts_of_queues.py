@@ -155,6 +155,19 @@ def test_what_is_released_or_runs_out_is_deleted() -> None:
     assert [queue.names[job_id] for job_id in queue.jobs] == ["ramp_queue1.offer-4"]
 
 
+def test_a_job_that_cannot_be_deleted_stops_no_other_hold_and_is_tried_again() -> None:
+    """Its account may be gone."""
+    queue = FakeQueue()
+    machine = new_machine(queue)
+    held(machine, "offer-1", UNIT, NOW, MINUTE)
+    slot = quoted(machine, UNIT, NOW + 2 * MINUTE)
+    queue.faults = [("find", "Invalid user")]
+    machine.hold("offer-2", UNIT, slot, NOW + HOUR, NOW + 2 * MINUTE)
+    assert list(queue.jobs) == ["1", "2"]
+    machine.forget((), NOW + 2 * MINUTE)
+    assert list(queue.jobs) == ["2"]
+
+
 def test_a_job_that_its_owner_renames_is_paid_for_and_deleted_all_the_same() -> None:
     """It would run for nothing: without its name it would count as gone, and be left in the queue."""
     queue = FakeQueue()
@@ -260,7 +273,9 @@ def test_the_probability_is_the_share_of_like_jobs_that_started_in_time(tmp_path
     assert (slot.start, slot.start_probability) == (now + 2 * HOUR, pytest.approx(0.8))
     again = new_machine(queue, tmp_path, enough=10)  # the waits are kept
     assert again.quote(unit, now) == slot
-    (tmp_path / "waits.jsonl").write_text("no wait\n[1, 2]\n" + (tmp_path / "waits.jsonl").read_text())
+    (tmp_path / "waits.jsonl").write_text(
+        "no wait\n[1, 2]\n[1, 1, 0, Infinity]\n" + (tmp_path / "waits.jsonl").read_text()
+    )
     assert new_machine(queue, tmp_path, enough=10).quote(unit, now) == slot
 
 
@@ -269,7 +284,7 @@ def test_squeue_by_name_as_slurm_prints_it() -> None:
     shown = (
         "12|PENDING|N/A|0:00|JobHeldUser\n13|PENDING|2026-11-21T09:00:00|0:00|Resources\n"
         "9|RUNNING|2026-11-21T08:00:00|5:00|None\n14|CANCELLED|2026-11-21T08:01:00|0:00|None\n"
-        "15|CANCELLED|2026-11-21T08:00:00|1:10|None\n16|CONFIGURING|2026-11-21T08:00:00|0:00|None\n"
+        "15|CANCELLED|2026-11-21T08:00:00|1:10|None\n17_[1-2]|PENDING|N/A|0:00|JobHeldUser\n16|CONFIGURING|2026-11-21T08:00:00|0:00|None\n"
     )
     assert parse_jobs(shown) == (
         OwnJob("9", Standing.STARTED, NOW),

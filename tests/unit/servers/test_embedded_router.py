@@ -76,9 +76,10 @@ def test_messages_for_an_absent_account_come_later_in_order(router):
     assert online(router, "r2").bodies == []  # once only
 
 
-def test_oldest_kept_message_goes_first(router, monkeypatch):
+@pytest.mark.parametrize("limit", ["KEPT_PER_ACCOUNT_MAX", "KEPT_BYTES_PER_ACCOUNT_MAX"])
+def test_oldest_kept_message_goes_first(limit, router, monkeypatch):
     router.deliver(message(0), "alice@localhost/x")
-    monkeypatch.setattr(embedded_router, "KEPT_PER_ACCOUNT_MAX", 3 * router._kept_bytes)
+    monkeypatch.setattr(embedded_router, limit, 3 * (router._kept_bytes if "BYTES" in limit else 1))
     for number in range(1, 5):
         router.deliver(message(number), "alice@localhost/x")
     assert online(router).bodies == ["2", "3", "4"]
