@@ -73,7 +73,7 @@ def test_what_the_buyer_orders_runs_in_that_very_job_as_the_buyers_account(clust
 
         one, two = ordered("job-1", 'echo "$(id -un) $NSLOTS $JOB_ID"; exit 3'), ordered("job-2", "exec sleep 300")
         seen = one.until("failed")
-        assert (seen["exit_code"], seen["cores"]) == (3, 4), one.output("stderr")
+        assert (seen["exit_code"], seen["cores"]) == (3, 4), (seen, one.output("stderr"))
         assert one.output() == f"{ACCOUNT} 4 {bought.reservation_id}\n"
         two.until("running")
         machine.release("offer-3", now())
