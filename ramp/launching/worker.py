@@ -531,10 +531,10 @@ def is_over(state: dict[str, Any]) -> bool:
 
 def seen(folder: Path, batch: Batch | QueuedOrders, job: dict[str, Any]) -> dict[str, Any] | None:
     """Return the state of a job according to its folder, otherwise to its batch system; for its owner to see only."""
+    ended = ENDED.fullmatch(text_of(folder, "ended"))  # first: what has ended has begun
     began = moment(text_of(folder, "began"))
     known: dict[str, Any] = {"started_at": began, "cores": 0 if began is None else int(job["cores"])}
     known["native_id"] = str(job["reservation_id"]) if "queue_key" in job else ""  # of a job in a queue, known before
-    ended = ENDED.fullmatch(text_of(folder, "ended"))
     cancelled = (folder / "cancelled").exists()
     if ended and began is not None:
         code = int(ended[1])

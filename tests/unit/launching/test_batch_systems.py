@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -259,6 +260,25 @@ def test_what_is_refused_is_told_in_the_systems_words(reserved: Reserved) -> Non
 def test_a_command_that_fails_leaves_the_job_in_doubt(reserved: Reserved, command: str, does: str) -> None:
     reserved.command(command, does)
     assert "error" in reserved.ask("submit")
+
+
+def test_a_job_that_begins_and_ends_during_a_look_has_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "started").mkdir()
+    read = worker.text_of
+
+    def read_before_it_begins(folder: Path, name: str) -> str:
+        found = read(folder, name)
+        (folder / "began").write_text("1800000001.0")
+        (folder / "ended").write_text("3 1800000002.0")
+        return found
+
+    monkeypatch.setattr(worker, "text_of", read_before_it_begins)
+    forgotten: Any = SimpleNamespace(lives=lambda *_: (None, "", ""))
+    seen = worker.seen(tmp_path, forgotten, {"cores": 4})
+    assert seen is not None
+    assert (seen["state"], seen["exit_code"]) == ("failed", 3)
 
 
 def test_what_nobody_lists_was_lost_unless_it_has_begun(reserved: Reserved) -> None:
