@@ -15,6 +15,7 @@ from ramp.agents import group  # noqa: E402 (with the collector off)
 
 del sys.modules["pygments"]
 gc.freeze()
+gc.set_threshold(20_000, 50)  # little that agents make is a cycle
 gc.enable()
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -291,6 +292,7 @@ class ResourceAgent(ComparingAgent):
             answers = self.site.answers(sender, messages[start : start + CALLS_TOGETHER])
             if answers:
                 await self._send_answers(sender, answers)
+                os.sched_yield()  # to the server, which passes them on
 
     async def _send_answers(self, user: str, answers: Sequence[EncodedMessage]) -> None:
         try:

@@ -8,14 +8,15 @@ from functools import partial
 from ramp.model.acl import Message, Performative
 from ramp.model.contents import Deregistration, Registration
 from ramp.model.contents.directory import DRAINING_SERVICE, RESOURCE_SERVICE
-from ramp.model.instant import Duration, Instant
+from ramp.model.instant import Instant
 from ramp.model.slot import StaticTerms
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import Effect, Send
 from ramp.protocol.questions import Directories
 from ramp.protocol.timing import Timing
 
 
-class DirectoryEntry:
+class DirectoryEntry(Alarm):
     """One resource's registration.
 
     Messages to a directory have rising numbers that follow the clock, also over a restart, so a copy of an old message
@@ -40,7 +41,8 @@ class DirectoryEntry:
         terms: StaticTerms,
         draining: bool,
     ) -> None:
-        self.deadline: Instant = 0
+        super().__init__()
+        self.deadline = 0
         self.draining = draining
         self._name = name
         self._terms = (terms,)
@@ -75,9 +77,6 @@ class DirectoryEntry:
         """Record the last number that a directory accepted; `RemoteProtocolError` if no directory sent it."""
         self._directories.said(message)
         self._numbers[message.sender] = max(self._numbers[message.sender], number)
-
-    def clock_set(self, by: Duration) -> None:
-        self.deadline += by
 
     def _say(
         self, performative: Performative, word: Callable[[int], Registration | Deregistration], now: Instant

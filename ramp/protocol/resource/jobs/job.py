@@ -21,12 +21,12 @@ from ramp.model.contents.jobs import Delivery, JobState
 from ramp.model.instant import MINUTE, SECOND, Duration, Instant, iso
 from ramp.model.offer import Offer
 from ramp.model.request import RequestUnit
+from ramp.protocol.conversations import Alarm
 from ramp.protocol.effects import CancelJob, Effect, JobToRun, LookUpJob, Persist, SubmitJob
 from ramp.protocol.events import JobSight, MachineInDoubt
 from ramp.protocol.machine import StateMachine
 from ramp.protocol.records import JobCancelAsked, JobEnded, JobTaken
 from ramp.protocol.resource.jobs.launching import LaunchTerms
-from ramp.protocol.timing import moved
 from ramp.protocol.transition_tables import JOB
 
 LOOK_FIRST: Duration = 2 * SECOND
@@ -41,7 +41,7 @@ END_MARGIN: Duration = 2 * MINUTE
 S = JobState
 
 
-class Job(StateMachine[JobState]):
+class Job(StateMachine[JobState], Alarm):
     """One job.
 
     Args:
@@ -61,7 +61,7 @@ class Job(StateMachine[JobState]):
         unit: RequestUnit,
     ) -> None:
         super().__init__(offer.request_id, JOB, S.TAKEN)
-        self.deadline: Instant | None = None
+        Alarm.__init__(self)
         self.taken = taken
         self.delivery = Delivery.PENDING
         self.sight = JobSight(S.TAKEN)
@@ -210,9 +210,6 @@ class Job(StateMachine[JobState]):
             what = f"the slot is over, and the result of the job is unknown: {self._doubt or 'no answer'}"
             return self._ended(replace(self.sight, state=S.FAILED, detail=what), "deadline", now)
         return self.look(now)
-
-    def clock_set(self, by: Duration) -> None:
-        self.deadline = moved(self.deadline, by)
 
     def cancel(self, now: Instant) -> list[Effect]:
         """Cancel the job; repeated calls ask the launcher again."""
