@@ -24,7 +24,6 @@ from simulation.market.auction_runs import market
 from simulation.seldom_collected import collect_seldom
 
 STUDY = Path(__file__).parents[2] / "examples/studies/large_markets.py"
-BUYERS = 20
 
 
 def run() -> list[tuple[str, float, str]]:
@@ -66,6 +65,6 @@ def in_turn(resources: tuple[ResourceConfig, ...], requests: int) -> float:
     swarm = replace(load_config(find_config("table2")), resources=resources)
     asked = [ramp.request(price=70, cores=16, wall_time="1h", slack="24h")] * requests
     began = process_time()
-    found = market(*asked, swarm=swarm, rounds=1, users=BUYERS)
+    found = market(*asked, swarm=swarm, rounds=1, users=20)
     assert all(each.status == "committed" for each in found.purchases)
     return process_time() - began

@@ -82,5 +82,4 @@ async def test_it_is_tended_as_one_in_a_process_of_its_own(market: tuple[Path, S
     agent = PartyBuilder(load_config(path), state, TransportSettings(servers=(("127.0.0.1", 9),)), SystemClock()).build(
         "m1"
     )
-    party, now = agent.host.party, agent.now()
-    assert fx.TendSlots(()) in [*party.start(now), *party.tick(now)], "at once, also without a sold slot"
+    assert fx.TendSlots(()) in [*agent.host.party.start(0), *agent.host.party.tick(0)], "at once, without a sold slot"
