@@ -101,7 +101,7 @@ class Auction(StateMachine[AuctionState]):
 
     @property
     def deadline(self) -> Instant | None:
-        """When to call `tick` next, or None."""
+        """When to call `on_timer` next, or None."""
         if self._search is not None:
             return self._search.deadline
         if self._round is None:
@@ -117,7 +117,7 @@ class Auction(StateMachine[AuctionState]):
         self._search = Search(self.conversation_id, self._user, self._directories, needs, self._pace, now)
         return [self._search.send]
 
-    def handle(self, message: Message, now: Instant) -> list[Effect]:
+    def on_message(self, message: Message, now: Instant) -> list[Effect]:
         """Take a listing, or the answer to a call not understood; late and repeated ones change nothing.
 
         Raises:
@@ -163,7 +163,7 @@ class Auction(StateMachine[AuctionState]):
             return []
         return self._close(RequestStatus.REJECTED, "the user withdrew the request", "RequestWithdrawn", now)
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         """At the deadline, repeat unanswered messages or end the wait."""
         if self._search is not None:
             effects = self._search.on_timer(now)

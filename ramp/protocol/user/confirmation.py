@@ -96,7 +96,7 @@ class Confirmation(StateMachine[ConfirmationState]):
 
     @property
     def deadline(self) -> Instant | None:
-        """When to call `tick` next, or None."""
+        """When to call `on_timer` next, or None."""
         if self.state is S.ENDED:
             return None
         return earliest(self._to_bank.deadline, *(unit.retry.due for unit in self._units.values()))
@@ -135,7 +135,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         self._resume(S.CONFIRMING)
         return self._confirm_all(now)
 
-    def handle(self, message: Message, now: Instant) -> list[Effect]:
+    def on_message(self, message: Message, now: Instant) -> list[Effect]:
         """Take a message of the bank or a resource; late and repeated ones change nothing.
 
         A HoldRefused must be about one of the units (`concerns`).
@@ -179,7 +179,7 @@ class Confirmation(StateMachine[ConfirmationState]):
         if agreement_id in self._units:
             self._units[agreement_id].refunded = True
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         """Repeat messages, or void the order if it takes too long."""
         effects: list[Effect] = []
         if self._to_bank.is_over(now):

@@ -148,13 +148,13 @@ class Purchase:
         elif isinstance(content, Proposal):
             effects = self._auction.on_proposal(message, content, now)
         elif isinstance(content, HoldRefused) and confirmation is not None and confirmation.concerns(content.offer_id):
-            effects = confirmation.handle(message, now)
+            effects = confirmation.on_message(message, now)
         elif isinstance(content, HoldGranted | HoldRefused | HoldCancelled):
             effects = self._on_vote(message, now)
         elif confirmation is not None:
-            effects = confirmation.handle(message, now)
+            effects = confirmation.on_message(message, now)
         elif self._voting is None:
-            effects = self._auction.handle(message, now)
+            effects = self._auction.on_message(message, now)
         else:
             effects = []
         return effects + self._advance(now)
@@ -207,7 +207,7 @@ class Purchase:
         effects: list[Effect] = []
         for machine in (self._auction, self._voting, self.confirmation):
             if machine is not None and machine.deadline is not None and now >= machine.deadline:
-                effects += machine.tick(now)
+                effects += machine.on_timer(now)
         return effects + self._advance(now)
 
     def clock_set(self, by: Duration) -> None:
@@ -220,7 +220,7 @@ class Purchase:
 
     def _on_vote(self, message: Message, now: Instant) -> list[Effect]:
         if self._voting is not None:
-            effects = self._voting.handle(message, now)
+            effects = self._voting.on_message(message, now)
             if self.confirmation is not None:
                 self.confirmation.holds_end(self._voting.held_until)
             return effects

@@ -120,7 +120,7 @@ class Voting(StateMachine[VotingState]):
 
     @property
     def deadline(self) -> Instant | None:
-        """When to call `tick` next, or None."""
+        """When to call `on_timer` next, or None."""
         deadlines = [cancelling.deadline for cancelling in self._cancelling.values()]
         if self.state is VotingState.VOTING:
             deadlines += [ballot.retry.deadline for ballot in self._ballots.values() if ballot.open]
@@ -139,7 +139,7 @@ class Voting(StateMachine[VotingState]):
         self._end_if_cancelled("nothing to cancel")
         return effects
 
-    def handle(self, message: Message, now: Instant) -> list[Effect]:
+    def on_message(self, message: Message, now: Instant) -> list[Effect]:
         """Take a vote, or the acknowledgement of a cancelled hold; late and repeated ones change nothing.
 
         Raises:
@@ -170,7 +170,7 @@ class Voting(StateMachine[VotingState]):
         reason = "the user withdrew the request"
         return self._abort(RequestStatus.REJECTED, reason, "RequestWithdrawn", now)
 
-    def tick(self, now: Instant) -> list[Effect]:
+    def on_timer(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         for ballot in self._ballots.values():
             if self.state is VotingState.VOTING and ballot.open:

@@ -24,7 +24,7 @@ from ramp.runtime.state_folder import StateFolder
 from tests.integration.faults.one_process import CONFIG, OneProcess, in_one_process
 
 BUGS: dict[str, tuple[type, str]] = {
-    "user, a vote of the bank or proof of a resource": (Confirmation, "handle"),
+    "user, a vote of the bank or proof of a resource": (Confirmation, "on_message"),
     "resource, an acceptance": (Participant, "start"),
     "resource, the plug-in's answer": (Participant, "on_answer"),
     "resource, a commitment": (Participant, "on_commitment"),

@@ -236,10 +236,10 @@ def test_a_slot_that_is_held_is_kept_while_another_unit_goes_on(alice_with_two_u
 def test_what_is_no_vote_is_refused_and_who_was_not_understood_answers_nothing(alice: Any) -> None:
     voting = Voting("r1", {1: (alice.offer("res1", 50),)}, user="alice", pace=Pace(Timing()))
     voting.start(0)
-    assert voting.handle(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("what?")), 1) == []
+    assert voting.on_message(Message(Performative.NOT_UNDERSTOOD, "res1", "alice", "r1", c.NotUnderstood("?")), 1) == []
     wrong = Message(Performative.INFORM, "res1", "alice", "r1", c.MachineStatus("q", "{}"))
     with pytest.raises(RemoteProtocolError, match="MachineStatus is not a vote"):
-        voting.handle(wrong, 1)
+        voting.on_message(wrong, 1)
 
 
 @pytest.mark.parametrize("decided", [False, True])
