@@ -19,7 +19,7 @@ gc.set_threshold(20_000, 50)  # little that agents make is a cycle
 gc.enable()
 
 if __name__ == "__main__":
-    # calls and events have descriptors of their own: plug-ins and their programs print into the log, and read nothing
+    # calls and events have descriptors of their own: plug-ins and their programs print to the log, and read nothing
     group.events_fd, sys.stdin = os.dup(1), os.fdopen(os.dup(0))
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from ramp.servers.embedded_process import Connection
 
 KEPT_PER_ACCOUNT_MAX = 1_000
-"""Maximum number of messages kept for one offline account; the oldest are dropped first."""
-
 KEPT_BYTES_PER_ACCOUNT_MAX = 2_000_000
+"""Maximum number and bytes of messages kept for one offline account; the oldest are dropped first."""
 
 KEPT_BYTES_MAX = 32_000_000
 """Maximum size of all kept messages in bytes; further ones bounce."""

@@ -97,7 +97,7 @@ def parse_jobs(text: str) -> tuple[OwnJob, ...]:
         if len(words) != 5:
             raise ValueError(f"invalid job line: {line[:120]!r}")
         if not words[0].isdecimal():
-            continue  # an array or a heterogeneous job of the buyer's own, with the name of ours
+            continue  # a buyer's own job array or heterogeneous job, which has the name of ours
         job_id, state, start, ran, reason = words
         if state in _RAN or (state == "CANCELLED" and ran.strip(":0") != ""):
             began = instant_of(start)
